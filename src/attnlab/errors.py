@@ -1,0 +1,17 @@
+"""The two ways attnlab says no: the user's argument was wrong, or the work could not be done.
+
+Both carry one sentence meant for a person. The command line prints it without a traceback and
+exits with the class's code; library code raises them like any other exception.
+"""
+
+
+class AttnlabError(Exception):
+    """The work could not be done: a full disk, a failed cell, a lost cluster."""
+
+    exit_code = 1
+
+
+class UserError(AttnlabError, ValueError):
+    """A wrong argument: the sentence names it, what was given and what is accepted."""
+
+    exit_code = 2
