@@ -1,0 +1,1 @@
+"""The lab runs cells, keeps their results, and judges claims. It knows nothing of attention."""

@@ -1,0 +1,157 @@
+"""A cell: one pure function applied to one frozen configuration, and the key that names the result.
+
+A `CellKind` is the function with its configuration and row types; a `Cell` is a kind with one
+configuration. The key is a hash of kind, version and configuration, so the same question asked by
+two figures is computed and stored once. Storing and running live elsewhere.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import math
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from attnlab.errors import UserError
+
+if typing.TYPE_CHECKING:
+    import numpy as np
+
+Config = TypeVar("Config")
+Row = TypeVar("Row")
+
+SCALARS = (bool, int, float, str)
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[Row]):
+    """What a cell returns when it has more to keep than one row: several rows, or weights."""
+
+    rows: Sequence[Row]
+    weights: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CellKind(Generic[Config, Row]):
+    """A pure function of a configuration, with the types of what goes in and what comes out.
+
+    `name` is also the name of the table that `attnlab query` sees. Raise `version` whenever the
+    function would answer the same configuration differently: old parts are then left alone.
+    """
+
+    name: str
+    config: type[Config]
+    row: type[Row]
+    run: Callable[[Config], Row | Outcome[Row]]
+    version: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.name.isidentifier():
+            raise UserError(f"A cell kind's name must be an identifier, got {self.name!r}.")
+        shared = set(column_types(self.config)) & set(column_types(self.row))
+        if shared:
+            raise UserError(
+                f"Cell kind {self.name!r} uses {sorted(shared)} both as configuration and as "
+                "result; column names must differ."
+            )
+
+    def __call__(self, config: Config, cost: float = 1.0) -> Cell[Config, Row]:
+        return Cell(self, config, cost)
+
+
+@dataclass(frozen=True)
+class Cell(Generic[Config, Row]):
+    """One question to the lab. `cost` only weighs the estimate of the time left."""
+
+    kind: CellKind[Config, Row]
+    config: Config
+    cost: float = field(default=1.0, compare=False)
+
+    @functools.cached_property
+    def document(self) -> str:
+        """The canonical text of the question: what is hashed and what the part carries."""
+        question = {
+            "kind": self.kind.name,
+            "version": self.kind.version,
+            "config": config_values(self.config),
+        }
+        return json.dumps(question, sort_keys=True, allow_nan=False, separators=(",", ":"))
+
+    @functools.cached_property
+    def key(self) -> str:
+        return hashlib.sha256(self.document.encode()).hexdigest()[:32]
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{k}={v}" for k, v in config_values(self.config).items())
+        return f"{self.kind.name}({values})"
+
+
+@functools.cache
+def column_types(record: type) -> dict[str, tuple[type, bool]]:
+    """Column name -> (scalar type, may be None) of a dataclass whose fields are all scalars."""
+    if not dataclasses.is_dataclass(record):
+        raise UserError(f"{record!r} must be a dataclass with scalar fields.")
+    hints = typing.get_type_hints(record)
+    columns = {}
+    for item in dataclasses.fields(record):
+        hint = hints[item.name]
+        if typing.get_origin(hint) is typing.Annotated:
+            hint = typing.get_args(hint)[0]
+        members = list(typing.get_args(hint)) if _is_union(hint) else [hint]
+        optional = type(None) in members
+        members = [_scalar_of(member) for member in members if member is not type(None)]
+        if len(set(members)) != 1 or members[0] not in SCALARS:
+            raise UserError(
+                f"Field {item.name!r} of {record.__name__} must be bool, int, float, str or one of "
+                f"these or None, got {hint}."
+            )
+        columns[item.name] = (members[0], optional)
+    return columns
+
+
+def _is_union(hint: Any) -> bool:
+    return typing.get_origin(hint) in (typing.Union, types.UnionType)
+
+
+def _scalar_of(hint: Any) -> type:
+    if typing.get_origin(hint) is typing.Literal:
+        return type(typing.get_args(hint)[0])
+    return hint
+
+
+def config_values(record: Any) -> dict[str, Any]:
+    """The fields of a configuration or row as plain Python scalars of their declared types.
+
+    `a1=1` and `a1=1.0` are the same question, and so are `np.float64(1)` and `1.0`.
+    """
+    return {
+        name: _plain(record, name, scalar, optional)
+        for name, (scalar, optional) in column_types(type(record)).items()
+    }
+
+
+def _plain(record: Any, name: str, scalar: type, optional: bool) -> Any:
+    value: Any = getattr(record, name)
+    if optional and value is None:
+        return None
+    where = f"{type(record).__name__}.{name}"
+    plain = value.item() if hasattr(value, "item") else value  # a NumPy or JAX scalar
+    if type(plain) is not scalar:
+        if not (scalar is float and type(plain) is int):
+            raise UserError(f"{where} must be {scalar.__name__}, got {value!r}.")
+        plain = float(plain)
+    if scalar is float and not math.isfinite(plain):
+        raise UserError(
+            f"{where} must be finite, got {value}: store None and a diagnosis instead of NaN or "
+            "infinity."
+        )
+    return plain

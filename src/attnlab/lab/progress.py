@@ -1,0 +1,123 @@
+"""Progress that fits where it is shown: a live bar on a terminal, plain lines elsewhere.
+
+Nothing is shown for work that ends within a second.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Generator
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+FIRST_LINE_AFTER = 1.0
+LINE_EVERY = 5.0
+
+
+class Meter(Protocol):
+    def advance(self, label: str, cost: float = 1.0) -> None: ...
+
+
+@contextlib.contextmanager
+def meter(
+    console: Console, job: str, total: int, total_cost: float, from_store: int = 0
+) -> Generator[Meter]:
+    """Follow `total` steps of a job; the time left is estimated from their costs."""
+    if console.is_terminal:
+        with _Bar(console, job, total, total_cost, from_store) as bar:
+            yield bar
+    else:
+        yield _Lines(console, job, total, total_cost, from_store)
+
+
+class _Pace:
+    """How far, and how long it will still take at the pace so far."""
+
+    def __init__(self, job: str, total: int, total_cost: float, from_store: int):
+        self.job, self.total, self.total_cost, self.from_store = job, total, total_cost, from_store
+        self.done, self.cost = 0, 0.0
+        self.started = time.monotonic()
+
+    def step(self, cost: float) -> None:
+        self.done += 1
+        self.cost += cost
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.started
+
+    @property
+    def left(self) -> str:
+        if not self.cost:
+            return "time left unknown"
+        seconds = self.elapsed * max(self.total_cost - self.cost, 0.0) / self.cost
+        return f"about {duration(seconds)} left"
+
+    @property
+    def stored(self) -> str:
+        return f"{self.from_store} from the store"
+
+
+class _Lines:
+    def __init__(self, console: Console, job: str, total: int, total_cost: float, from_store: int):
+        self._console = console
+        self._pace = _Pace(job, total, total_cost, from_store)
+        self._next = self._pace.started + FIRST_LINE_AFTER
+
+    def advance(self, label: str, cost: float = 1.0) -> None:
+        pace = self._pace
+        pace.step(cost)
+        if time.monotonic() >= self._next and pace.done < pace.total:
+            self._next = time.monotonic() + LINE_EVERY
+            self._console.print(
+                f"{pace.job}: {pace.done}/{pace.total} done, {pace.stored}, {pace.left} ({label})",
+                soft_wrap=True,
+                highlight=False,
+            )
+
+
+class _Bar:
+    def __init__(self, console: Console, job: str, total: int, total_cost: float, from_store: int):
+        self._pace = _Pace(job, total, total_cost, from_store)
+        self._progress = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[stored]} · {task.fields[left]} · {task.fields[label]}"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        )
+        self._task = self._progress.add_task(
+            job, total=total, stored=self._pace.stored, left=self._pace.left, label="starting"
+        )
+        self._shown = 0.0
+
+    def __enter__(self) -> _Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def advance(self, label: str, cost: float = 1.0) -> None:
+        self._pace.step(cost)
+        now = time.monotonic()
+        if now - self._shown > 0.1 or self._pace.done == self._pace.total:
+            self._shown = now
+            self._progress.update(
+                self._task, completed=self._pace.done, left=self._pace.left, label=label
+            )
+
+
+def duration(seconds: float) -> str:
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,96 @@
+"""Who made a result: a line of JSON for each finished cell, beside the parts and never in them.
+
+One file a run. Its first line says which program, machine and versions ran; each further line
+names a cell and the seconds it took. A kill can cut the last line short; a reader skips what it
+cannot read.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import platform
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any, TextIO
+
+import attnlab
+
+VERSIONS_OF = ("numpy", "scipy", "pyarrow", "duckdb", "altair", "jax", "jaxlib", "distributed")
+
+
+def versions() -> dict[str, str]:
+    found = {"attnlab": attnlab.__version__, "python": platform.python_version()}
+    for name in VERSIONS_OF:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+@functools.cache
+def machine() -> dict[str, Any]:
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+class RunLog:
+    """Appends to one run's file. Opened on the first line, so that a run that computes nothing
+    leaves nothing behind."""
+
+    def __init__(self, folder: Path, engine: str):
+        self._path = folder / f"{time.strftime('%Y%m%dT%H%M%S')}-{uuid.uuid4().hex[:8]}.jsonl"
+        self._header = {
+            "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+            "engine": engine,
+            "machine": machine(),
+            "versions": versions(),
+        }
+        self._file: TextIO | None = None
+
+    def finished(self, key: str, kind: str, seconds: float) -> None:
+        if self._file is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._path.open("a")
+            self._write(self._header)
+        self._write({"key": key, "kind": kind, "seconds": round(seconds, 6)})
+
+    def _write(self, line: dict[str, Any]) -> None:
+        assert self._file is not None
+        self._file.write(json.dumps(line) + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def read_runs(folder: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Every run's header with the cells it finished, oldest first."""
+    for path in sorted(folder.glob("*.jsonl")):
+        lines = []
+        for text in path.read_text(errors="replace").splitlines():
+            try:
+                lines.append(json.loads(text))
+            except json.JSONDecodeError:
+                continue
+        if lines and "versions" in lines[0]:
+            yield lines[0], [line for line in lines[1:] if "key" in line]

@@ -1,0 +1,250 @@
+"""The store: a directory that keeps one part a finished cell, whole or not at all.
+
+    attnlab-store.json                      what this directory is
+    parts/<kind>/<key>-<digest>.parquet     results (-<digest of the weights> where there are any)
+    weights/<kind>/<key>-<digest>.safetensors
+    runs/<run>.jsonl                        provenance
+    aside/                                  damaged files, out of the way
+    tmp/                                    files being written
+
+`key` names the question and `digest` the bytes, so a file proves itself: reading compares the two.
+Files are written under tmp/, flushed and renamed. Two writers of the same cell write the same name
+with the same bytes, so neither can harm the other, and a kill leaves whole files or none.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import socket
+import uuid
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnlab.errors import AttnlabError, UserError
+from attnlab.lab.cell import Cell
+from attnlab.lab.part import Damaged, Finished, decode, decode_weights, digest
+
+MARKER = "attnlab-store.json"
+FORMAT = 1
+NAME = re.compile(
+    r"(?P<key>[0-9a-f]{32})-(?P<digest>[0-9a-f]{16})(-(?P<weights>[0-9a-f]{16}))?\.(parquet|safetensors)"
+)
+
+
+class StoreWarning(UserWarning):
+    """A file in the store was damaged or foreign and has been set aside."""
+
+
+class Store:
+    def __init__(self, root: Path | str, *, create: bool = True):
+        self.root = Path(root)
+        self._checked: set[Path] = set()
+        self._index: dict[str, dict[str, list[Path]]] = {}
+        _claim(self.root, create)
+        self._clear_dead_writers()
+
+    def add(self, cell: Cell, finished: Finished) -> None:
+        """Keep a finished cell: weights first, so that a part always has its weights."""
+        kind, suffix = cell.kind.name, ""
+        if finished.weights:
+            suffix = f"-{digest(finished.weights)}"
+            self._write(self._weights(kind, f"{cell.key}{suffix}"), finished.weights)
+        path = self._folder(kind) / f"{cell.key}-{digest(finished.part)}{suffix}.parquet"
+        self._write(path, finished.part)
+        known = self._found(kind).setdefault(cell.key, [])
+        if path not in known:
+            known.append(path)
+
+    def rows(self, cell: Cell) -> list[Any] | None:
+        """The stored rows, or None if there are none that can be trusted.
+
+        Which files exist is looked up once a kind (`holding` looks again); their bytes are proved
+        when first read.
+        """
+        for path in self._found(cell.kind.name).get(cell.key, ()):
+            if self._whole(path):
+                try:
+                    return decode(cell, path.read_bytes())
+                except (Damaged, OSError) as reason:
+                    self._set_aside(path, str(reason))
+        return None
+
+    def weights(self, cell: Cell) -> dict[str, np.ndarray] | None:
+        """The stored weights, or None if the cell has none or they cannot be trusted."""
+        for path in self._found(cell.kind.name).get(cell.key, ()):
+            name = NAME.fullmatch(path.name)
+            if name and name["weights"] and self._whole(path):
+                file = self._weights(cell.kind.name, f"{cell.key}-{name['weights']}")
+                return decode_weights(file.read_bytes())
+        return None
+
+    def holding(self, cells: Iterable[Cell]) -> set[str]:
+        """The keys among these cells whose stored bytes are whole, as the disk is now."""
+        self._index.clear()
+        held = set()
+        for cell in cells:
+            found = self._found(cell.kind.name).get(cell.key, ())
+            if any(self._whole(path) for path in found):
+                held.add(cell.key)
+        return held
+
+    def parts(self, kind: str) -> list[Path]:
+        """Every whole part of a kind, one a question."""
+        found = []
+        for paths in self._found(kind).values():
+            whole = [path for path in paths if self._whole(path)]
+            found.extend(whole[:1])
+        return found
+
+    def kinds(self) -> list[str]:
+        folder = self.root / "parts"
+        return sorted(p.name for p in folder.iterdir() if p.is_dir()) if folder.is_dir() else []
+
+    def _folder(self, kind: str) -> Path:
+        return self.root / "parts" / kind
+
+    def _weights(self, kind: str, name: str) -> Path:
+        return self.root / "weights" / kind / f"{name}.safetensors"
+
+    def _found(self, kind: str) -> dict[str, list[Path]]:
+        """Key -> files of a kind. One directory scan, kept: ten thousand look-ups stay cheap."""
+        if kind in self._index:
+            return self._index[kind]
+        folder = self._folder(kind)
+        found = self._index[kind] = {}
+        for name in sorted(entry.name for entry in os.scandir(folder)) if folder.is_dir() else ():
+            match = NAME.fullmatch(name)
+            if match:
+                found.setdefault(match["key"], []).append(folder / name)
+            else:
+                self._set_aside(folder / name, "its name is not one this store gives")
+        return found
+
+    def _whole(self, path: Path) -> bool:
+        """Whether a part and its weights are what their names promise; if not, set it aside."""
+        if path in self._checked:
+            return True
+        try:
+            weights = _prove(path)
+            if weights:
+                key = path.name.split("-")[0]
+                _prove(self._weights(path.parent.name, f"{key}-{weights}"))
+        except FileNotFoundError as reason:
+            if str(reason.filename) == str(path):
+                return False
+            self._set_aside(path, "its weights are missing")
+            return False
+        except (Damaged, OSError) as reason:
+            self._set_aside(path, str(reason))
+            return False
+        self._checked.add(path)
+        return True
+
+    def _set_aside(self, path: Path, reason: str) -> None:
+        self._checked.discard(path)
+        target = self.root / "aside" / f"{path.name}.{uuid.uuid4().hex[:8]}"
+        try:
+            target.parent.mkdir(exist_ok=True)
+            path.rename(target)
+            moved = f"it was moved to {target.relative_to(self.root)}"
+        except OSError as problem:
+            moved = f"it could not be moved ({problem.strerror})"
+        warnings.warn(
+            f"{path.relative_to(self.root)} in the store {self.root} is damaged or foreign: "
+            f"{reason}; {moved} and is not used.",
+            StoreWarning,
+            stacklevel=2,
+        )
+
+    def _write(self, target: Path, data: bytes) -> None:
+        temporary = self.root / "tmp" / f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.rename(target)
+        except OSError as reason:
+            temporary.unlink(missing_ok=True)
+            what = "the disk is full" if reason.errno == errno.ENOSPC else str(reason.strerror)
+            raise AttnlabError(
+                f"Cannot write to the store {self.root}: {what}. "
+                "Everything stored so far is whole; make room and run the same command again."
+            ) from reason
+        self._checked.add(target)
+
+    def _clear_dead_writers(self) -> None:
+        for path in (self.root / "tmp").glob(f"{socket.gethostname()}-*"):
+            process = path.name.removeprefix(f"{socket.gethostname()}-").split("-")[0]
+            if process.isdigit() and not _alive(int(process)):
+                path.unlink(missing_ok=True)
+
+
+def _prove(path: Path) -> str:
+    """Check a file's bytes against its name; return the digest of the weights that go with it."""
+    match = NAME.fullmatch(path.name)
+    if match is None or digest(path.read_bytes()) != match["digest"]:
+        raise Damaged("its bytes are not those its name promises")
+    return match["weights"] or ""
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _claim(root: Path, create: bool) -> None:
+    """Make or recognise a store; never touch a directory that belongs to something else."""
+    marker = root / MARKER
+    try:
+        if root.exists() and not root.is_dir():
+            raise UserError(f"The store {root} is a file; give a directory (--store DIR).")
+        if marker.is_file():
+            _check_format(root, marker)
+        elif root.is_dir() and any(not p.name.startswith(f".{MARKER}") for p in root.iterdir()):
+            raise UserError(
+                f"The directory {root} holds other things and no {MARKER}; "
+                "give an empty or new directory, or an attnlab store (--store DIR)."
+            )
+        elif not create:
+            raise UserError(
+                f"There is no store at {root}; run 'attnlab reproduce' first or give --store DIR."
+            )
+        else:
+            root.mkdir(parents=True, exist_ok=True)
+            temporary = root / f".{MARKER}.{os.getpid()}"
+            temporary.write_text(json.dumps({"format": FORMAT}) + "\n")
+            temporary.rename(marker)
+        if create:
+            (root / "tmp").mkdir(exist_ok=True)
+            if not os.access(root / "tmp", os.W_OK):
+                raise PermissionError(errno.EACCES, "not writable")
+    except OSError as reason:
+        raise UserError(
+            f"The store {root} cannot be used ({reason.strerror}); "
+            "give a directory that you may write to (--store DIR)."
+        ) from reason
+
+
+def _check_format(root: Path, marker: Path) -> None:
+    try:
+        found = json.loads(marker.read_text())["format"]
+    except (ValueError, KeyError, TypeError) as reason:
+        raise UserError(f"{marker} is damaged; {root} cannot be used as a store.") from reason
+    if found != FORMAT:
+        raise UserError(
+            f"The store {root} has format {found}; this version of attnlab reads format {FORMAT}."
+        )

@@ -1,0 +1,76 @@
+// The ledger's controls: sort by a column's header, filter by text and by verdict.
+// Without this script the table is whole and readable; the controls then stay hidden.
+(function () {
+  "use strict";
+  const table = document.querySelector("table.ledger");
+  if (!table) return;
+  const body = table.tBodies[0];
+  const rows = Array.from(body.rows);
+  const original = rows.slice();
+  const headers = Array.from(table.tHead.rows[0].cells);
+  const input = document.getElementById("filter");
+  const toggles = Array.from(document.querySelectorAll("[data-tools] button.toggle"));
+  const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+
+  function valueOf(row, column) {
+    const cell = row.cells[column];
+    return (cell.dataset.value !== undefined ? cell.dataset.value : cell.textContent).trim();
+  }
+
+  function compare(a, b) {
+    if ((a === "") !== (b === "")) return a === "" ? 1 : -1;
+    const x = Number(a);
+    const y = Number(b);
+    return Number.isNaN(x) || Number.isNaN(y) ? collator.compare(a, b) : x - y;
+  }
+
+  function sortBy(column) {
+    const header = headers[column];
+    const before = header.getAttribute("aria-sort");
+    const after = before === "ascending" ? "descending" : before === "descending" ? "none" : "ascending";
+    headers.forEach((other) => other.setAttribute("aria-sort", other === header ? after : "none"));
+    const sorted = original.slice();
+    if (after !== "none") {
+      const sign = after === "ascending" ? 1 : -1;
+      sorted.sort((a, b) => sign * compare(valueOf(a, column), valueOf(b, column)));
+    }
+    sorted.forEach((row) => body.append(row));
+  }
+
+  headers.forEach((header, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = header.textContent;
+    button.addEventListener("click", () => sortBy(column));
+    header.replaceChildren(button);
+    header.setAttribute("aria-sort", "none");
+  });
+
+  function filter() {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const wanted = toggles
+      .filter((toggle) => toggle.getAttribute("aria-pressed") === "true")
+      .map((toggle) => toggle.dataset.verdict);
+    let shown = 0;
+    rows.forEach((row) => {
+      const text = row.textContent.toLowerCase();
+      const fits =
+        words.every((word) => text.includes(word)) &&
+        (wanted.length === 0 || wanted.includes(row.dataset.verdict));
+      row.hidden = !fits;
+      shown += fits ? 1 : 0;
+    });
+    document.querySelector("[data-shown]").textContent = shown + " of " + rows.length + " shown";
+    document.querySelector("[data-nothing]").hidden = shown > 0;
+  }
+
+  input.addEventListener("input", filter);
+  toggles.forEach((toggle) => {
+    toggle.addEventListener("click", () => {
+      toggle.setAttribute("aria-pressed", String(toggle.getAttribute("aria-pressed") !== "true"));
+      filter();
+    });
+  });
+  document.querySelector("[data-tools]").hidden = false;
+  filter();
+})();

@@ -1,0 +1,123 @@
+"""The pages' words: what the templates are told, and the templates filled in.
+
+Nothing is written here; `render` gives the text of every page by its file name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from attnlab.lab.catalog import BUILT_IN
+from attnlab.lab.ledger import Entry
+from attnlab.lab.study import Scale, Study
+from attnlab.report import text
+from attnlab.report.figures import Drawn
+from attnlab.report.made import Made
+from attnlab.report.verdicts import MARKS, Mark, counts
+from attnlab.studies import PAPERS
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One study, ready to be told."""
+
+    study: Study
+    entries: Sequence[Entry]
+    figures: Sequence[Drawn]
+    made: Made
+
+    @property
+    def page(self) -> str:
+        return f"{self.study.name}.html"
+
+    @property
+    def counts(self) -> list[tuple[Mark, int]]:
+        return counts(self.entries)
+
+    def shown_by(self, entry: Entry) -> list[Drawn]:
+        """The figures that a claim names as its evidence."""
+        claim = next(c for c in self.study.claims if c.id == entry.id)
+        return [figure for figure in self.figures if figure.id in claim.figures]
+
+    def claims_on(self, figure: Drawn) -> list[str]:
+        return [claim.id for claim in self.study.claims if figure.id in claim.figures]
+
+
+@dataclass(frozen=True)
+class Edition:
+    """One report: the studies in it, at one scale and seed."""
+
+    scale: Scale
+    seed: int
+    chapters: Sequence[Chapter]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def entries(self) -> list[Entry]:
+        return [entry for chapter in self.chapters for entry in chapter.entries]
+
+
+@dataclass(frozen=True)
+class Card:
+    """A study on the first page. `state` says why there is no chapter, where there is none."""
+
+    name: str
+    title: str
+    source: str
+    chapter: Chapter | None
+    state: str = ""
+
+
+def render(edition: Edition) -> dict[str, str]:
+    environment = _environment()
+    shared = {"edition": edition, "marks": list(MARKS.values())}
+    index = environment.get_template("index.html")
+    study = environment.get_template("study.html")
+    pages = {"index.html": index.render(**shared, here="", cards=_cards(edition))}
+    for chapter in edition.chapters:
+        pages[chapter.page] = study.render(**shared, here=chapter.page, chapter=chapter)
+    return pages
+
+
+def _cards(edition: Edition) -> list[Card]:
+    given = {chapter.study.name: chapter for chapter in edition.chapters}
+    cards = []
+    for name, (title, source) in PAPERS.items():
+        if name in given:
+            found = given.pop(name)
+            cards.append(Card(name, found.study.title, found.study.source, found))
+        else:
+            exists = (BUILT_IN / name / "__init__.py").is_file()
+            cards.append(
+                Card(name, title, source, None, "not in this report" if exists else "planned")
+            )
+    return cards + [Card(c.study.name, c.study.title, c.study.source, c) for c in given.values()]
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    filters: dict[str, Any] = {
+        "value": text.value,
+        "slug": text.slug,
+        "linked": text.linked,
+        "paragraphs": text.paragraphs,
+        "duration": text.duration,
+        "counted": text.counted,
+        "mark": lambda verdict: MARKS[verdict],
+    }
+    environment.filters.update(filters)
+    return environment

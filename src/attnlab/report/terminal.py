@@ -1,0 +1,139 @@
+"""The ledger and query results as tables in the terminal, readable at 80 columns and in a pipe."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from attnlab.lab.ledger import Entry
+from attnlab.report import text
+from attnlab.report.verdicts import MARKS, counts
+
+LINES = 3  # of a statement at most
+LEAST = 28  # characters of a statement's column
+GAP = 2
+UNBOUNDED = 1_000_000
+
+
+def print_ledger(entries: Iterable[Entry], console: Console) -> None:
+    """One table a study, then one line that counts the verdicts.
+
+    Where five columns would leave the statements too little room, a claim becomes a record
+    of a few lines instead.
+    """
+    entries = list(entries)
+    studies: dict[str, list[Entry]] = {}
+    for entry in entries:
+        studies.setdefault(entry.study, []).append(entry)
+    widths = _widths(entries, console.width)
+    for study, group in studies.items():
+        console.print(Text(study, "bold"))
+        console.print(_table(group, widths) if _fits(widths) else _records(group, console.width))
+    if not entries:
+        console.print("No claims.")
+        return
+    line = Text(f"{text.counted(len(entries), 'claim')}: ")
+    for index, (mark, number) in enumerate(counts(entries)):
+        line.append(", " if index else "")
+        line.append(f"{number} {mark.sign} {mark.verdict}", mark.style)
+    console.print(line, soft_wrap=True)
+
+
+def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], console: Console) -> None:
+    """Query results: numbers to the right, missing values blank, nothing cut off."""
+    rows = [list(row) for row in rows]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0))
+    for index, name in enumerate(columns):
+        known = [row[index] for row in rows if row[index] is not None]
+        numbers = bool(known) and all(
+            isinstance(v, int | float) and not isinstance(v, bool) for v in known
+        )
+        table.add_column(Text(str(name)), justify="right" if numbers else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(text.value(v, 6)) for v in row))
+    if console.is_terminal:
+        console.print(table)
+    else:
+        _print_whole(table, console)
+    console.print(Text(text.counted(len(rows), "row")))
+
+
+def shortened(statement: str, width: int, lines: int = LINES) -> str:
+    """The first words that fit, with an ellipsis for the rest."""
+    return " ".join(textwrap.wrap(statement, width, max_lines=lines, placeholder=" …"))
+
+
+def _print_whole(table: Table, console: Console) -> None:
+    """Print as wide as the table is: a pipe or a file has no width to fit."""
+    before = console.width
+    console.width = UNBOUNDED
+    needed = Measurement.get(console, console.options, table).maximum
+    console.width = max(before, needed)
+    console.print(table)
+    console.width = before
+
+
+def _widths(entries: Sequence[Entry], available: int) -> dict[str, int]:
+    """Ids and verdicts whole; numbers get what they need up to a share; statements the rest."""
+    longest = {
+        "id": max((len(e.id) for e in entries), default=2),
+        "verdict": _longest_verdict(),
+        "measured": max([8, *(len(text.value(e.measured)) for e in entries)]),
+        "reference": max([9, *(len(text.value(e.reference)) for e in entries)]),
+    }
+    rest = available - longest["id"] - longest["verdict"] - 4 * GAP
+    share = max(9, rest // 4)
+    widths = {**longest, **{n: min(longest[n], share) for n in ("measured", "reference")}}
+    widths["statement"] = rest - widths["measured"] - widths["reference"]
+    return widths
+
+
+def _fits(widths: dict[str, int]) -> bool:
+    return widths["statement"] >= LEAST
+
+
+def _records(entries: Sequence[Entry], available: int) -> Table:
+    grid = Table.grid(padding=(0, GAP, 0, 0))
+    verdict = _longest_verdict()
+    grid.add_column(no_wrap=True, min_width=verdict)
+    grid.add_column(overflow="fold")
+    for entry in entries:
+        mark = MARKS[entry.verdict]
+        told = Text(entry.id, "bold")
+        told.append(f"\n{shortened(entry.statement, available - verdict - GAP, 2)}", "not bold")
+        for name, found in (("measured", entry.measured), ("reference", entry.reference)):
+            if found != "":
+                told.append(f"\n{name} ", "not bold dim")
+                told.append(text.value(found), "not bold")
+        grid.add_row(Text(f"{mark.sign} {mark.short}", mark.style), told)
+    return grid
+
+
+def _longest_verdict() -> int:
+    return max(len(f"{mark.sign} {mark.short}") for mark in MARKS.values())
+
+
+def _table(entries: Sequence[Entry], widths: dict[str, int]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0), show_edge=False)
+    table.add_column("id", no_wrap=True, min_width=widths["id"])
+    table.add_column("statement", width=widths["statement"])
+    table.add_column("verdict", no_wrap=True, min_width=widths["verdict"])
+    table.add_column("measured", width=widths["measured"], overflow="fold")
+    table.add_column("reference", width=widths["reference"], overflow="fold")
+    for entry in entries:
+        mark = MARKS[entry.verdict]
+        table.add_row(
+            Text(entry.id),
+            Text(shortened(entry.statement, widths["statement"])),
+            Text(f"{mark.sign} {mark.short}", mark.style),
+            Text(text.value(entry.measured)),
+            Text(text.value(entry.reference)),
+        )
+    return table

@@ -1,0 +1,38 @@
+"""How a verdict is written: a sign, a short word and a style, so that colour never speaks alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from attnlab.lab.ledger import Entry, count_verdicts
+from attnlab.lab.study import VERDICTS, Verdict
+
+
+@dataclass(frozen=True)
+class Mark:
+    """`name` is the CSS class and the value that the page's filter knows."""
+
+    verdict: Verdict
+    name: str
+    sign: str
+    short: str
+    style: str  # of the terminal
+    order: int
+
+
+def _marks() -> dict[Verdict, Mark]:
+    looks: dict[Verdict, tuple[str, str, str, str]] = {
+        "holds": ("holds", "✓", "holds", "green"),
+        "holds as corrected": ("corrected", "✓*", "corrected", "cyan"),
+        "fails": ("fails", "✗", "fails", "bold red"),
+        "undecided at this scale": ("undecided", "?", "undecided", "yellow"),
+    }
+    return {v: Mark(v, *looks[v], order) for order, v in enumerate(VERDICTS)}
+
+
+MARKS = _marks()
+
+
+def counts(entries: Iterable[Entry]) -> list[tuple[Mark, int]]:
+    return [(MARKS[verdict], number) for verdict, number in count_verdicts(entries).items()]
