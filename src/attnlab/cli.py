@@ -10,14 +10,15 @@ import contextlib
 import io
 import itertools
 import os
+import re
 import signal
 import sys
 import warnings
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import tyro
 from tyro.conf import Positional, arg, subcommand
@@ -172,7 +173,7 @@ class Query(Common):
 
     For example:
       attnlab query
-      attnlab query "SELECT d, exact, sampled FROM separation_attention WHERE n = 256 ORDER BY d"
+      attnlab query "SELECT m, exact, sampled FROM separation_attention WHERE n = 200 AND d = 22"
       attnlab query "SELECT * FROM separation_attention" --format csv > points.csv
     """
 
@@ -205,6 +206,10 @@ class Run(Common):
     def run(self, console: Console) -> int:
         from attnlab import commands
 
+        if self.kind is not None:
+            raise UserError(
+                f"KIND comes first, then its parameters: attnlab run {self.kind} --store DIR ..."
+            )
         return commands.list_kinds(self, console)
 
 
@@ -235,13 +240,13 @@ class Completion:
       attnlab completion zsh > ~/.zfunc/_attnlab
     """
 
-    shell: Annotated[Positional[str], arg(metavar="{bash,zsh,tcsh}")]
+    shell: Annotated[Positional[str], arg(metavar="{bash,zsh,fish}")]
     """Your shell."""
 
     def run(self, console: Console) -> int:
         del console
-        if self.shell not in ("bash", "zsh", "tcsh"):
-            raise UserError(f"Unknown shell {self.shell!r}; accepted are bash, zsh, tcsh.")
+        if self.shell not in ("bash", "zsh", "fish"):
+            raise UserError(f"Unknown shell {self.shell!r}; accepted are bash, zsh, fish.")
         parse(["--tyro-print-completion", self.shell])
         return 0
 
@@ -257,38 +262,86 @@ Command = (
     | Annotated[Completion, subcommand("completion")]
 )
 
-DESCRIPTION = """A laboratory for the theory of attention: every claim of four papers is an
-experiment that runs, is checked with an honest error bar, is cached and plotted.
+DESCRIPTION = """A laboratory for the theory of attention: every claim of a paper is an experiment
+that runs, is checked with an honest error bar, is cached and plotted.
 
 Start with 'attnlab reproduce', then open the report it names. 'attnlab COMMAND --help' has
 examples; 'attnlab --version' tells the version."""
 
 
+Parsed = TypeVar("Parsed")
+
+
 def parse(arguments: list[str]) -> Command:
-    with one_sentence():
-        return tyro.cli(
+    known = arguments and not arguments[0].startswith("-")
+    return or_one_sentence(
+        lambda: tyro.cli(
             Command,  # pyright: ignore[reportArgumentType]
             prog="attnlab",
             description=DESCRIPTION,
             args=arguments,
-        )
+        ),
+        f"attnlab {arguments[0]}" if known else "attnlab",
+    )
 
 
-@contextlib.contextmanager
-def one_sentence() -> Generator[None]:
-    """Turn the parser's boxed explanation of a wrong argument into one sentence."""
+def or_one_sentence(parser: Callable[[], Parsed], program: str) -> Parsed:
+    """What the parser gives; its boxed explanation of a wrong argument becomes one sentence."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
-            yield
+            return parser()
     except SystemExit as stop:
         if stop.code != 2:
             raise
-        lines = [line.strip("│╭╰╮╯─ ") for line in said.getvalue().splitlines()[1:]]
-        parts = [" ".join(group) for text, group in itertools.groupby(lines, bool) if text]
-        told = [part.removeprefix("Argument helptext: ").rstrip(".") for part in parts]
-        kept = [part for part in told if not part.startswith("For full helptext")]
-        raise UserError(" — ".join(kept) + ".") from None
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.suppress(SystemExit), _wide():
+        parser()
+    raise UserError(_sentence(said.getvalue(), program))
+
+
+@contextlib.contextmanager
+def _wide() -> Generator[None]:
+    """As wide as it takes, so that no value is broken by a line's end."""
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "10000"
+    try:
+        yield
+    finally:
+        del os.environ["COLUMNS"]
+        if before is not None:
+            os.environ["COLUMNS"] = before
+
+
+WORDS = {
+    r"Error parsing (\S+): invalid literal for int\(\) with base 10: (.*)": (
+        r"\1 must be an integer, got \2"
+    ),
+    r"Error parsing (\S+): could not convert string to float: (.*)": (
+        r"\1 must be a number, got \2"
+    ),
+    r"invalid choice (.*) for argument '(.*)'\. Expected one of \((.*)\)": (
+        r"\2 must be one of \3, got \1"
+    ),
+}
+
+
+def _sentence(box: str, program: str) -> str:
+    """The first section of the parser's box says what is wrong, the others what is known of it."""
+    lines = [line.strip("│| ") for line in box.splitlines()[1:-1]]
+    lines = ["" if set(line) <= set("─-") else line for line in lines]
+    sections = [list(group) for text, group in itertools.groupby(lines, bool) if text]
+    first, *others = sections
+    wrong = " ".join(first).rstrip(".")
+    for pattern, better in WORDS.items():
+        if re.fullmatch(pattern, wrong):
+            return re.sub(pattern, better, wrong) + "."
+    for section in others:
+        if section[0].startswith(("Arguments similar", "Perhaps you meant")):
+            wrong += f"; {section[0][0].lower()}{section[0][1:]} {section[1]}"
+        elif section[0].startswith("Available subcommands"):
+            return f"{wrong}; accepted are {section[0].removeprefix('Available subcommands: ')}."
+    return f"{wrong}; '{program} --help' lists what is accepted."
 
 
 class Terminated(KeyboardInterrupt):
@@ -303,12 +356,15 @@ def _main(arguments: list[str]) -> int:
     if arguments == ["--version"]:
         print(f"attnlab {__version__}")
         return 0
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without our signs is no error
     signal.signal(signal.SIGTERM, _terminate)
     warnings.showwarning = _show_warning
     try:
         return _dispatch(arguments)
     except AttnlabError as error:
-        print(f"attnlab: {error}", file=sys.stderr)
+        print(f"attnlab: {' '.join(str(error).splitlines())}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt as stop:
         print(
@@ -324,7 +380,11 @@ def _main(arguments: list[str]) -> int:
 def _dispatch(arguments: list[str]) -> int:
     from rich.console import Console
 
-    console = Console()
+    class Piped(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # a reader that stops early is no error; rich would exit with 1
+
+    console = Piped()
     if len(arguments) > 1 and arguments[0] == "run" and not arguments[1].startswith("-"):
         from attnlab import commands
 

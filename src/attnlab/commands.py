@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import decimal
 import json
+import math
 import subprocess
 import sys
 import time
@@ -18,59 +20,66 @@ from attnlab.errors import AttnlabError, UserError
 from attnlab.lab import ledger as lab_ledger
 from attnlab.lab.catalog import load_study, study_names
 from attnlab.lab.cell import CellKind, config_values
-from attnlab.lab.engine import open_engine
+from attnlab.lab.engine import InProcess, attempt, open_engine
+from attnlab.lab.part import Finished
 from attnlab.lab.progress import duration
-from attnlab.lab.runner import Summary, run_cells
+from attnlab.lab.runner import Summary, failure, run_cells
 from attnlab.lab.store import Store
-from attnlab.lab.study import Scale, Study, parse_scale
+from attnlab.lab.study import Scale, Study, check_seed, parse_scale
 
 if TYPE_CHECKING:
     from attnlab import cli
 
 
 def reproduce(command: cli.Reproduce, console: Console) -> int:
+    from attnlab.report.folder import refuse_foreign
     from attnlab.report.terminal import print_ledger
 
-    scale = parse_scale(command.scale)
+    scale, seed = parse_scale(command.scale), check_seed(command.seed)
     studies = command.load(command.study)
-    store = command.open(create=True)
+    if not command.no_report:
+        refuse_foreign(command.report)
     failed = 0
     with open_engine(command.workers, command.scheduler, command.studies_dir) as engine:
+        store = command.open(create=True)
         for study in studies:
             started = time.monotonic()
-            cells = study.cells(scale, command.seed)
+            cells = study.cells(scale, seed)
             summary = run_cells(cells, study.name, store, engine, console)
             _print_summary(study, scale, summary, time.monotonic() - started, console)
             failed += len(summary.failed)
-    entries = _judge(studies, store, scale, command.seed)
+    entries = _judge(studies, store, scale, seed)
     print_ledger(entries, console)
     if not command.no_report:
-        _write_report(store, studies, scale, command.seed, command.report, console)
+        _write_report(store, studies, scale, seed, command.report, console)
     if failed:
-        raise AttnlabError(f"{failed} cells failed, named above; all others are stored.")
+        cells = "1 cell" if failed == 1 else f"{failed} cells"
+        raise AttnlabError(f"{cells} failed, named above; all others are stored.")
+    _refuse_broken(entries)
     return 1 if command.strict and any(entry.verdict == "fails" for entry in entries) else 0
 
 
 def claims(command: cli.Claims, console: Console) -> int:
     from attnlab.report.terminal import print_ledger
 
-    scale = parse_scale(command.scale)
+    scale, seed = parse_scale(command.scale), check_seed(command.seed)
     studies = command.load(command.study)
     chosen = {claim.id for _, claim in lab_ledger.select(studies, command.only)}
     store = command.open(create=False)
-    entries = [e for e in _judge(studies, store, scale, command.seed) if e.id in chosen]
+    entries = [e for e in _judge(studies, store, scale, seed) if e.id in chosen]
     if command.json:
         print(json.dumps([entry.as_dict() for entry in entries], indent=2, ensure_ascii=False))
     else:
         print_ledger(entries, console)
+    _refuse_broken(entries)
     return 0
 
 
 def report(command: cli.Report, console: Console) -> int:
-    scale = parse_scale(command.scale)
+    scale, seed = parse_scale(command.scale), check_seed(command.seed)
     studies = command.load(command.study)
     store = command.open(create=False)
-    _write_report(store, studies, scale, command.seed, command.out, console)
+    _write_report(store, studies, scale, seed, command.out, console)
     return 0
 
 
@@ -81,10 +90,12 @@ def query(command: cli.Query, console: Console) -> int:
     if command.format not in ("table", "json", "csv"):
         raise UserError(f"Unknown format {command.format!r}; accepted are table, json, csv.")
     store = command.open(create=False)
-    answer = lab_query.query(store, command.sql) if command.sql else lab_query.tables(store)
+    sql = command.sql
+    answer = lab_query.tables(store) if sql is None else lab_query.query(store, sql)
     if command.format == "json":
-        records = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
-        print(json.dumps(records, indent=2, default=str))
+        rows = [[_json_value(value) for value in row] for row in answer.rows]
+        records = [dict(zip(answer.columns, row, strict=True)) for row in rows]
+        print(json.dumps(records, indent=2, default=str, ensure_ascii=False))
     elif command.format == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(answer.columns)
@@ -110,11 +121,15 @@ def run_one(kind_name: str, arguments: Sequence[str], console: Console) -> int:
     """`attnlab run KIND --parameter value ...`: the parser is made from the kind's config."""
     import tyro
 
-    from attnlab.cli import Common, one_sentence
+    from attnlab.cli import Common, or_one_sentence
     from attnlab.report.terminal import print_rows
 
     # The folder of the user's studies decides which kinds exist, so it is looked for first.
-    before, _ = tyro.cli(Common, args=list(arguments), return_unknown_args=True, add_help=False)
+    program = f"attnlab run {kind_name}"
+    before, _ = or_one_sentence(
+        lambda: tyro.cli(Common, args=list(arguments), return_unknown_args=True, add_help=False),
+        program,
+    )
     study, kind = _find_kind(kind_name, before.studies_dir)
     asked = dataclasses.make_dataclass(
         "Asked",
@@ -123,23 +138,29 @@ def run_one(kind_name: str, arguments: Sequence[str], console: Console) -> int:
             ("common", Annotated[Common, tyro.conf.arg(name="")]),
         ],
     )
-    with one_sentence():
-        parsed: Any = tyro.cli(
-            asked,
-            prog=f"attnlab run {kind.name}",
-            description=kind.config.__doc__,
-            args=list(arguments),
-        )
+    parsed: Any = or_one_sentence(
+        lambda: tyro.cli(
+            asked, prog=program, description=kind.config.__doc__, args=list(arguments)
+        ),
+        program,
+    )
+    check_seed(getattr(parsed.config, "seed", 0))
     cell = kind(parsed.config)
+    if not parsed.common.store.exists():  # a refused configuration leaves no store behind
+        _raise_failure(attempt(cell))
     store = parsed.common.open(create=True)
-    with open_engine() as engine:
-        summary = run_cells([cell], study.name, store, engine, console)
+    summary = run_cells([cell], study.name, store, InProcess(), console)
     for _, error in summary.failed:
-        raise UserError(error) if error.startswith("UserError") else AttnlabError(error)
+        raise error
     rows = store.rows(cell) or []
     values = {**config_values(cell.config), **config_values(rows[0])} if rows else {}
     print_rows(["quantity", "value"], list(values.items()), console)
     return 0
+
+
+def _raise_failure(finished: Finished) -> None:
+    if finished.error:
+        raise failure(finished)
 
 
 def bench(command: cli.Bench, console: Console) -> int:
@@ -170,12 +191,27 @@ def _judge(
     ]
 
 
+def _refuse_broken(entries: Sequence[lab_ledger.Entry]) -> None:
+    broken = [entry.id for entry in entries if entry.broken]
+    if broken:
+        raise AttnlabError(
+            f"The checks of these claims stopped with an error and decided nothing: "
+            f"{', '.join(broken)}; 'attnlab claims --json' says why."
+        )
+
+
+def _json_value(value: Any) -> Any:
+    """JSON has neither Decimal nor NaN nor infinity."""
+    number = float(value) if isinstance(value, decimal.Decimal) else value
+    return None if isinstance(number, float) and not math.isfinite(number) else number
+
+
 def _write_report(
     store: Store, studies: Sequence[Study], scale: Scale, seed: int, out: Path, console: Console
 ) -> None:
     from attnlab.report.site import write_report
 
-    index = write_report(store, studies, scale, seed, out)
+    index = write_report(store, studies, scale, seed, out, console=console)
     console.print(f"Report: {index}", soft_wrap=True, highlight=False)
 
 

@@ -80,7 +80,7 @@ def test_a_failed_cell_is_named_and_the_others_are_kept(attnlab):
     run = attnlab(*RUN, TOY_FAIL="3")
     assert run.returncode == 1
     assert "toy_square(x=3, shift=0.0): RuntimeError: asked to fail" in run.stdout
-    assert "1 cells failed" in run.stderr
+    assert "1 cell failed" in run.stderr
     assert "Traceback" not in run.stderr
     assert "31 computed" in run.stdout
     assert "undecided at this scale" in " ".join(run.stdout.split())

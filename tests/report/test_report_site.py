@@ -257,3 +257,13 @@ def test_the_script_of_the_figures_is_one_classic_script(report):
     script = (report / "assets" / "vega.js").read_text()
     assert "window.vegaEmbed=" in script
     assert not re.search(r"(^|;)\s*(import|export)\s*[{*]", script)
+
+
+def test_a_figure_whose_data_cannot_be_made_is_named(store, garden, tmp_path):
+    def broken(view):
+        raise ZeroDivisionError("by nought")
+
+    figure = dataclasses.replace(garden.figures[0], data=broken)
+    study = dataclasses.replace(garden, figures=(figure,))
+    with pytest.raises(AttnlabError, match=rf"{figure.id}.*has no data: ZeroDivisionError"):
+        write_report(store, [study], "quick", 0, tmp_path / "report")

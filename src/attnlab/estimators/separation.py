@@ -137,8 +137,9 @@ def _attention_indicators(
     networks, r, d = features.shape
     trials, y = len(signs), signs.astype(np.float64)
     if signs.ndim == 3:
-        scores = y.reshape(-1, d) @ features.reshape(-1, d).T
-        top = scores.reshape(trials, -1, networks, r).max(axis=(1, 3))
+        # Rows before trials: the maxima then run along memory, which is most of the time.
+        scores = features.reshape(-1, d) @ y.reshape(-1, d).T
+        top = scores.reshape(networks, r, trials, -1).max(axis=1).max(axis=2).T
     else:
         top = (y @ features.swapaxes(1, 2)).max(axis=(2, 3))
     return _succeeds(top, tau)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attnlab.errors import UserError
+from attnlab.lab.fault import told
 from attnlab.lab.study import Study
 
 BUILT_IN = Path(__file__).parent.parent / "studies"
@@ -47,9 +48,8 @@ def load_studies(names: Sequence[str], extra: Path | None = None) -> list[Study]
 
 def _folders(root: Path) -> dict[str, Path]:
     if not root.is_dir():
-        raise UserError(
-            f"The folder of studies {root} does not exist; give one with --studies DIR."
-        )
+        what = "is a file" if root.exists() else "does not exist"
+        raise UserError(f"The folder of studies {root} {what}; give a folder (--studies-dir DIR).")
     return {path.parent.name: path.parent for path in sorted(root.glob("*/__init__.py"))}
 
 
@@ -65,7 +65,10 @@ def _import_folder(name: str, folder: Path):
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception:
-        del sys.modules[name]
-        raise
+    except Exception as reason:
+        for each in [key for key in sys.modules if key == name or key.startswith(f"{name}.")]:
+            del sys.modules[each]
+        raise UserError(
+            f"The study in {folder} cannot be loaded: {told(reason, within=folder)}."
+        ) from reason
     return module

@@ -12,7 +12,6 @@ import json
 import logging
 import signal
 import threading
-import traceback
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -22,6 +21,7 @@ from typing import Any, Protocol
 from attnlab.errors import AttnlabError, UserError
 from attnlab.lab.catalog import load_study
 from attnlab.lab.cell import Cell, config_values
+from attnlab.lab.fault import told
 from attnlab.lab.part import Finished, compute
 
 
@@ -38,9 +38,7 @@ def attempt(cell: Cell) -> Finished:
     try:
         return compute(cell)
     except Exception as reason:  # a cell may raise anything; the others must go on
-        where = traceback.extract_tb(reason.__traceback__)[-1]
-        place = f"{Path(where.filename).name}:{where.lineno}"
-        return Finished(cell.key, error=f"{type(reason).__name__}: {reason} ({place})")
+        return Finished(cell.key, error=told(reason), mistake=isinstance(reason, UserError))
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from attnlab.errors import UserError
+from attnlab.lab.fault import told
 from attnlab.lab.store import Store
 from attnlab.lab.study import VERDICTS, Claim, Judgement, Missing, Scale, Study, Verdict, View
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the ledger; the fields are those of `attnlab claims --json`."""
+    """One line of the ledger; all fields but `broken` are those of `attnlab claims --json`."""
 
     id: str
     study: str
@@ -27,9 +28,12 @@ class Entry:
     tolerance: str
     scale: Scale
     note: str
+    broken: bool = field(default=False, repr=False)  # the check raised: a bug, not a finding
 
     def as_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        fields = dataclasses.asdict(self)
+        del fields["broken"]
+        return fields
 
 
 def view(store: Store, study: Study, scale: Scale, seed: int) -> View:
@@ -44,6 +48,8 @@ def view(store: Store, study: Study, scale: Scale, seed: int) -> View:
 
 
 def judge(study: Study, claim: Claim, seen: View) -> Entry:
+    """One claim on what was found. A check that raises decides nothing and stops no other."""
+    broken = False
     try:
         found = claim.check(seen)
     except Missing as cell:
@@ -54,6 +60,16 @@ def judge(study: Study, claim: Claim, seen: View) -> Entry:
             "",
             f"The store has no result for {cell}; run "
             f"'attnlab reproduce {study.name} --scale {seen.scale}'.",
+        )
+    except Exception as reason:
+        broken = True
+        found = Judgement(
+            "undecided at this scale",
+            "not judged",
+            "",
+            "",
+            f"The check itself stopped with {told(reason)}; this is a bug in the check and says "
+            "nothing about the claim.",
         )
     return Entry(
         id=claim.id,
@@ -66,6 +82,7 @@ def judge(study: Study, claim: Claim, seen: View) -> Entry:
         tolerance=found.tolerance,
         scale=seen.scale,
         note=found.note,
+        broken=broken,
     )
 
 

@@ -22,18 +22,23 @@ import safetensors.numpy
 from attnlab.lab.cell import Cell, CellKind, Outcome, column_types, config_values
 
 METADATA = b"attnlab"
+VERSION = "cell_version"  # the last column, so that SQL can tell old answers from new ones
 ARROW = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 
 
 @dataclass(frozen=True)
 class Finished:
-    """What a worker hands back: bytes ready to store, or the error that stopped the cell."""
+    """What a worker hands back: bytes ready to store, or the error that stopped the cell.
+
+    `mistake` says that the configuration was refused: the error is then the whole sentence.
+    """
 
     key: str
     part: bytes = b""
     weights: bytes = b""
     seconds: float = 0.0
     error: str = ""
+    mistake: bool = False
 
 
 class Damaged(Exception):
@@ -46,7 +51,7 @@ def digest(data: bytes) -> str:
 
 @functools.cache
 def schema_of(kind: CellKind) -> pa.Schema:
-    columns = {**column_types(kind.config), **column_types(kind.row)}
+    columns = {**column_types(kind.config), **column_types(kind.row), VERSION: (int, False)}
     return pa.schema(
         [pa.field(name, ARROW[t], optional) for name, (t, optional) in columns.items()]
     )
@@ -69,6 +74,7 @@ def compute(cell: Cell) -> Finished:
 
 def encode(cell: Cell, outcome: Outcome) -> bytes:
     given = config_values(cell.config)
+    given[VERSION] = cell.kind.version
     records = [{**given, **config_values(row)} for row in outcome.rows]
     schema = schema_of(cell.kind)
     columns = [pa.array([record[item.name] for record in records], item.type) for item in schema]
@@ -91,7 +97,7 @@ def decode(cell: Cell, data: bytes) -> list[Any]:
     if question != cell.document:
         raise Damaged("it answers another question")
     names = list(column_types(cell.kind.row))
-    if set(table.column_names) != {*names, *column_types(cell.kind.config)}:
+    if table.column_names != schema_of(cell.kind).names:
         raise Damaged("its columns are not those of its kind")
     return [cell.kind.row(**record) for record in table.select(names).to_pylist()]
 

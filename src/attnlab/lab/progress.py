@@ -6,6 +6,7 @@ Nothing is shown for work that ends within a second.
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Generator
 from typing import Protocol
@@ -23,10 +24,10 @@ class Meter(Protocol):
 
 @contextlib.contextmanager
 def meter(
-    console: Console, job: str, total: int, total_cost: float, from_store: int = 0
+    console: Console, job: str, total: int, total_cost: float, from_store: int | None = None
 ) -> Generator[Meter]:
     """Follow `total` steps of a job; the time left is estimated from their costs."""
-    if console.is_terminal:
+    if console.is_terminal and not console.is_dumb_terminal:
         with _Bar(console, job, total, total_cost, from_store) as bar:
             yield bar
     else:
@@ -36,7 +37,7 @@ def meter(
 class _Pace:
     """How far, and how long it will still take at the pace so far."""
 
-    def __init__(self, job: str, total: int, total_cost: float, from_store: int):
+    def __init__(self, job: str, total: int, total_cost: float, from_store: int | None):
         self.job, self.total, self.total_cost, self.from_store = job, total, total_cost, from_store
         self.done, self.cost = 0, 0.0
         self.started = time.monotonic()
@@ -58,11 +59,13 @@ class _Pace:
 
     @property
     def stored(self) -> str:
-        return f"{self.from_store} from the store"
+        return "" if self.from_store is None else f"{self.from_store} from the store, "
 
 
 class _Lines:
-    def __init__(self, console: Console, job: str, total: int, total_cost: float, from_store: int):
+    def __init__(
+        self, console: Console, job: str, total: int, total_cost: float, from_store: int | None
+    ):
         self._console = console
         self._pace = _Pace(job, total, total_cost, from_store)
         self._next = self._pace.started + FIRST_LINE_AFTER
@@ -73,20 +76,22 @@ class _Lines:
         if time.monotonic() >= self._next and pace.done < pace.total:
             self._next = time.monotonic() + LINE_EVERY
             self._console.print(
-                f"{pace.job}: {pace.done}/{pace.total} done, {pace.stored}, {pace.left} ({label})",
+                f"{pace.job}: {pace.done}/{pace.total} done, {pace.stored}{pace.left} ({label})",
                 soft_wrap=True,
                 highlight=False,
             )
 
 
 class _Bar:
-    def __init__(self, console: Console, job: str, total: int, total_cost: float, from_store: int):
+    def __init__(
+        self, console: Console, job: str, total: int, total_cost: float, from_store: int | None
+    ):
         self._pace = _Pace(job, total, total_cost, from_store)
         self._progress = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[stored]} · {task.fields[left]} · {task.fields[label]}"),
+            TextColumn("{task.fields[stored]}{task.fields[left]} · {task.fields[label]}"),
             TimeElapsedColumn(),
             console=console,
             transient=True,
@@ -95,13 +100,19 @@ class _Bar:
             job, total=total, stored=self._pace.stored, left=self._pace.left, label="starting"
         )
         self._shown = 0.0
+        # The first step may take minutes, so the bar cannot wait for it to appear.
+        self._appear = threading.Timer(FIRST_LINE_AFTER, self._progress.start)
+        self._appear.daemon = True
 
     def __enter__(self) -> _Bar:
-        self._progress.start()
+        self._appear.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+        self._appear.cancel()
+        self._appear.join()
+        if self._progress.live.is_started:
+            self._progress.stop()
 
     def advance(self, label: str, cost: float = 1.0) -> None:
         self._pace.step(cost)

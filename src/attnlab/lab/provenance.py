@@ -7,6 +7,7 @@ cannot read.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import attnlab
+from attnlab.errors import AttnlabError
 
 VERSIONS_OF = ("numpy", "scipy", "pyarrow", "duckdb", "altair", "jax", "jaxlib", "distributed")
 
@@ -67,20 +69,27 @@ class RunLog:
         self._file: TextIO | None = None
 
     def finished(self, key: str, kind: str, seconds: float) -> None:
-        if self._file is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._path.open("a")
-            self._write(self._header)
-        self._write({"key": key, "kind": kind, "seconds": round(seconds, 6)})
+        line = {"key": key, "kind": kind, "seconds": round(seconds, 6)}
+        try:
+            if self._file is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = self._path.open("a")
+                self._write(self._file, self._header)
+            self._write(self._file, line)
+        except OSError as reason:
+            raise AttnlabError(
+                f"Cannot write {self._path}: {reason.strerror}. Everything stored so far is whole; "
+                "make room and run the same command again."
+            ) from reason
 
-    def _write(self, line: dict[str, Any]) -> None:
-        assert self._file is not None
-        self._file.write(json.dumps(line) + "\n")
-        self._file.flush()
+    def _write(self, file: TextIO, line: dict[str, Any]) -> None:
+        file.write(json.dumps(line) + "\n")
+        file.flush()
 
     def close(self) -> None:
         if self._file is not None:
-            self._file.close()
+            with contextlib.suppress(OSError):  # what could not be flushed has been reported
+                self._file.close()
 
 
 def read_runs(folder: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
@@ -88,9 +97,8 @@ def read_runs(folder: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, Any
     for path in sorted(folder.glob("*.jsonl")):
         lines = []
         for text in path.read_text(errors="replace").splitlines():
-            try:
+            with contextlib.suppress(json.JSONDecodeError):
                 lines.append(json.loads(text))
-            except json.JSONDecodeError:
-                continue
+        lines = [line for line in lines if isinstance(line, dict)]
         if lines and "versions" in lines[0]:
             yield lines[0], [line for line in lines[1:] if "key" in line]

@@ -19,12 +19,13 @@ class Answer:
 
 
 def query(store: Store, sql: str) -> Answer:
-    """Run one statement over all whole parts; nothing outside the store can be read."""
+    """Ask one question of all whole parts; nothing else can be read, and nothing written."""
     with _connect(store) as connection:
         try:
+            _refuse_all_but_one_question(connection.extract_statements(sql))
             result = connection.execute(sql)
-            columns = [column[0] for column in result.description or ()]
-            return Answer(columns, result.fetchall() if columns else [])
+            columns = _distinct([column[0] for column in result.description or ()])
+            return Answer(columns, result.fetchall())
         except duckdb.Error as reason:
             message = " ".join(str(reason).split("\n\n")[0].split())
             tables = ", ".join(store.kinds()) or "none yet"
@@ -40,6 +41,26 @@ def tables(store: Store) -> Answer:
             count = connection.execute(f'SELECT count(*) FROM "{kind}"').fetchall()[0][0]
             found.append((kind, count, ", ".join(f"{row[0]} {row[1]}" for row in described)))
         return Answer(["table", "rows", "columns"], found)
+
+
+def _refuse_all_but_one_question(statements: Sequence[duckdb.Statement]) -> None:
+    """DuckDB would also write below the directory it may read: COPY, EXPORT, EXPLAIN ANALYZE COPY.
+
+    A SELECT cannot; DESCRIBE, SUMMARIZE and SHOW count as one.
+    """
+    kinds = [statement.type for statement in statements]
+    if kinds != [duckdb.StatementType.SELECT]:
+        given = ", ".join(kind.name for kind in kinds) or "nothing"
+        raise UserError(f"The SQL was refused: give one SELECT statement, got {given}.")
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Two columns x become x and x_2, so that none is lost where columns go by name."""
+    found: list[str] = []
+    for name in names:
+        fresh = (name, *(f"{name}_{i}" for i in range(2, len(names) + 2)))
+        found.append(next(each for each in fresh if each not in found))
+    return found
 
 
 def _connect(store: Store) -> duckdb.DuckDBPyConnection:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 from rich.console import Console
 
+from attnlab.errors import AttnlabError, UserError
 from attnlab.lab.cell import Cell
 from attnlab.lab.engine import Engine
+from attnlab.lab.part import Finished
 from attnlab.lab.progress import meter
 from attnlab.lab.provenance import RunLog
 from attnlab.lab.store import Store
@@ -21,7 +23,12 @@ class Summary:
     total: int
     from_store: int
     computed: int = 0
-    failed: list[tuple[Cell, str]] = field(default_factory=list)
+    failed: list[tuple[Cell, AttnlabError]] = field(default_factory=list)
+
+
+def failure(finished: Finished) -> AttnlabError:
+    """Why a cell gave no result: the user's mistake, or its own."""
+    return (UserError if finished.mistake else AttnlabError)(finished.error)
 
 
 def run_cells(
@@ -41,7 +48,7 @@ def run_cells(
             for finished in engine.run(missing, study):
                 cell = wanted[finished.key]
                 if finished.error:
-                    summary.failed.append((cell, finished.error))
+                    summary.failed.append((cell, failure(finished)))
                 else:
                     store.add(cell, finished)
                     log.finished(cell.key, cell.kind.name, finished.seconds)

@@ -30,6 +30,7 @@ import numpy as np
 from attnlab.errors import AttnlabError, UserError
 from attnlab.lab.cell import Cell
 from attnlab.lab.part import Damaged, Finished, decode, decode_weights, digest
+from attnlab.processes import alive
 
 MARKER = "attnlab-store.json"
 FORMAT = 1
@@ -105,7 +106,8 @@ class Store:
 
     def kinds(self) -> list[str]:
         folder = self.root / "parts"
-        return sorted(p.name for p in folder.iterdir() if p.is_dir()) if folder.is_dir() else []
+        found = folder.iterdir() if folder.is_dir() else ()
+        return sorted(p.name for p in found if p.is_dir() and p.name.isidentifier())
 
     def _folder(self, kind: str) -> Path:
         return self.root / "parts" / kind
@@ -184,7 +186,7 @@ class Store:
     def _clear_dead_writers(self) -> None:
         for path in (self.root / "tmp").glob(f"{socket.gethostname()}-*"):
             process = path.name.removeprefix(f"{socket.gethostname()}-").split("-")[0]
-            if process.isdigit() and not _alive(int(process)):
+            if process.isdigit() and not alive(int(process)):
                 path.unlink(missing_ok=True)
 
 
@@ -194,16 +196,6 @@ def _prove(path: Path) -> str:
     if match is None or digest(path.read_bytes()) != match["digest"]:
         raise Damaged("its bytes are not those its name promises")
     return match["weights"] or ""
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _claim(root: Path, create: bool) -> None:

@@ -111,6 +111,12 @@ class Study:
         )
 
 
+def check_seed(seed: int) -> int:
+    if seed < 0:
+        raise UserError(f"seed must be an integer of at least 0, got {seed}.")
+    return seed
+
+
 def parse_scale(text: str) -> Scale:
     for scale in SCALES:
         if text == scale:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.errors import AttnlabError
+from attnlab.lab.fault import told
 from attnlab.lab.study import Figure, Missing, Study, View
 from attnlab.report import text, theme
 
@@ -46,6 +47,10 @@ def write_figure(study: Study, figure: Figure, seen: View, site: Path) -> Drawn:
         rows = [plain(row) for row in figure.data(seen)]
     except Missing as cell:
         return Drawn(*about, missing=str(cell))
+    except Exception as reason:
+        raise AttnlabError(
+            f"The figure {figure.id!r} of study {study.name!r} has no data: {told(reason)}."
+        ) from reason
     spec = {"description": figure.caption, **spec_of(study, figure, rows)}
     stem = f"figures/{text.slug(study.name)}-{text.slug(figure.id)}"
     svg, png, pdf = _pictures(study, figure, theme.themed(spec))

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from attnlab.errors import AttnlabError, UserError
+from attnlab.processes import alive
 
 MARKER = ".attnlab-report"
 TRIES = 20  # another writer may swap at the same instant
@@ -24,7 +25,7 @@ def replacing(out: Path) -> Iterator[Path]:
     """Gives a fresh folder to write into; it becomes `out` if the block ends well."""
     target = out.expanduser().resolve()
     fresh = target.parent / f".{target.name}.new-{os.getpid()}"
-    _refuse_foreign(out, target)
+    refuse_foreign(out)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _clear_leftovers(target)
@@ -47,7 +48,9 @@ def replacing(out: Path) -> Iterator[Path]:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _refuse_foreign(out: Path, target: Path) -> None:
+def refuse_foreign(out: Path) -> None:
+    """Raise unless `out` is new, empty or a report of ours; nothing is touched."""
+    target = out.expanduser().resolve()
     accepted = "give a new folder or one that holds a report"
     try:
         if not target.exists() or (target / MARKER).is_file():
@@ -90,7 +93,7 @@ def _clear_leftovers(target: Path) -> None:
             process = path.name.removeprefix(prefix)
             if not process.isdigit() or _foreign(path):
                 continue
-            if _alive(int(process)) and int(process) != os.getpid():
+            if alive(int(process)) and int(process) != os.getpid():
                 continue
             if state == "old" and not target.exists():
                 path.rename(target)
@@ -100,13 +103,3 @@ def _clear_leftovers(target: Path) -> None:
 
 def _foreign(path: Path) -> bool:
     return not (path / MARKER).exists() and any(path.iterdir())
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True

@@ -11,8 +11,11 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.console import Console
+
 from attnlab.errors import UserError
 from attnlab.lab.ledger import ledger, view
+from attnlab.lab.progress import meter
 from attnlab.lab.store import Store
 from attnlab.lab.study import Scale, Study
 from attnlab.report import figures, pages, theme
@@ -30,27 +33,31 @@ def write_report(
     seed: int,
     out: Path | str,
     extra_notes: Sequence[str] = (),
+    console: Console | None = None,
 ) -> Path:
     """Write the report of these studies into the folder `out`; returns the path of its index.html.
 
     `out` is replaced as a whole and only if it is new, empty or a report of ours. The same store
-    gives the same bytes. `extra_notes` are sentences shown on the first page.
+    gives the same bytes. `extra_notes` are sentences shown on the first page. Progress goes to
+    `console`.
     """
     _check(studies)
-    with replacing(Path(out)) as folder:
+    total = sum(len(study.figures) for study in studies)
+    with (
+        replacing(Path(out)) as folder,
+        meter(console or Console(quiet=True), "report", total, total) as progress,
+    ):
         (folder / "figures").mkdir()
         _write_assets(folder / "assets")
         chapters = []
         for study in studies:
             seen = view(store, study, scale, seed)
-            chapters.append(
-                pages.Chapter(
-                    study=study,
-                    entries=ledger(study, seen),
-                    figures=[figures.write_figure(study, f, seen, folder) for f in study.figures],
-                    made=made(store, study, seen),
-                )
-            )
+            pictures = []
+            for figure in study.figures:
+                pictures.append(figures.write_figure(study, figure, seen, folder))
+                progress.advance(figure.id)
+            provenance = made(store, study, seen)
+            chapters.append(pages.Chapter(study, ledger(study, seen), pictures, provenance))
         edition = pages.Edition(scale, seed, chapters, tuple(extra_notes))
         for name, html in pages.render(edition).items():
             (folder / name).write_text(html, encoding="utf-8")

@@ -39,6 +39,9 @@ def print_ledger(entries: Iterable[Entry], console: Console) -> None:
     if not entries:
         console.print("No claims.")
         return
+    undecided = [entry for entry in entries if entry.verdict == "undecided at this scale"]
+    if undecided and undecided[0].note:
+        console.print(Text(f"{undecided[0].id} is undecided: {undecided[0].note}"))
     line = Text(f"{text.counted(len(entries), 'claim')}: ")
     for index, (mark, number) in enumerate(counts(entries)):
         line.append(", " if index else "")

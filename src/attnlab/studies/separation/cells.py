@@ -15,7 +15,6 @@ from typing import Literal
 import numpy as np
 
 from attnlab import estimators, theory
-from attnlab.errors import UserError
 from attnlab.estimators import clopper_pearson, generators
 from attnlab.lab.cell import CellKind, Outcome
 from attnlab.models import (
@@ -30,6 +29,7 @@ from attnlab.problems import (
     RegressionPair,
     SelfAttentionPair,
     SpikedPair,
+    arguments,
 )
 
 PAIRS = {"self": SelfAttentionPair, "cross": CrossAttentionPair}
@@ -38,11 +38,6 @@ PAIRS = {"self": SelfAttentionPair, "cross": CrossAttentionPair}
 def stream(config: object) -> int:
     """A seed of its own for every configuration, so that no two points share their signs."""
     return int.from_bytes(hashlib.sha256(repr(config).encode()).digest()[:8])
-
-
-def _check_width(m: int) -> None:
-    if m < 1:
-        raise UserError(f"m must be at least 1, got {m}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,9 +52,7 @@ class Sampled:
 
 
 def sample(problem, network, trials: int, seed: int) -> Sampled:
-    if trials < 0:
-        raise UserError(f"trials must be 0 (exact law only) or more, got {trials}.")
-    if trials == 0:
+    if arguments.integer("trials", trials, 0) == 0:
         return Sampled()
     found = estimators.success(problem, network, trials=trials, seed=seed)
     successes = round(found.value * trials)
@@ -105,17 +98,15 @@ class AttentionPoint:
     """Seed of the trials."""
 
     def problem(self) -> SpikedPair:
-        if self.model not in PAIRS:
-            raise UserError(f"model must be one of 'self', 'cross', got {self.model!r}.")
+        arguments.one_of("model", self.model, PAIRS)
         with warnings.catch_warnings():
             # The sweeps leave Definition 6.1 on purpose; the row says where.
             warnings.simplefilter("ignore", DefinitionWarning)
             return PAIRS[self.model](self.n, self.d, self.a0, self.a1, self.b, self.c)
 
     def network(self) -> AttentionNetwork:
-        _check_width(self.m)
-        if self.x not in ("identity", "ones"):
-            raise UserError(f"x must be one of 'identity', 'ones', got {self.x!r}.")
+        arguments.integer("m", self.m, 1)
+        arguments.one_of("x", self.x, ("identity", "ones"))
         return AttentionNetwork(self.m, self.offset, X=self.x, shared_signs=self.shared_signs)
 
 
@@ -177,12 +168,11 @@ class RegressionPoint:
     """Seed of the trials."""
 
     def problem(self) -> RegressionPair:
-        if not 0 <= self.share <= 1:
-            raise UserError(f"share must be a number between 0 and 1, got {self.share}.")
+        arguments.fraction("share", self.share)
         return RegressionPair(self.n, self.data, self.share)
 
     def network(self) -> RegressionNetwork:
-        _check_width(self.m)
+        arguments.integer("m", self.m, 1)
         return RegressionNetwork(self.m, self.tau)
 
 
@@ -251,6 +241,8 @@ class SignSumsResult:
 
 
 def run_sign_sums(config: SignSums) -> SignSumsResult:
+    arguments.open_fraction("delta", config.delta)
+    arguments.integer("samples", config.samples, 2)
     sums = estimators.sign_sums(
         RegressionPair(config.n), config.label, config.kind, config.samples, stream(config)
     )
@@ -297,6 +289,8 @@ class TensorFormResult:
 
 
 def run_tensor_form(config: TensorForm) -> TensorFormResult:
+    arguments.integer("n", config.n, 1)
+    arguments.integer("d", config.d, 1)
     (rng,) = generators(stream(config), 1)
     A_1, A_2, A_3 = rng.uniform(0.1, 1.0, (3, config.n, config.d))
     X, V = rng.uniform(0.1, 1.0, (2, config.d, config.d))
@@ -331,8 +325,9 @@ class MapPoint:
 
 
 def run_map(config: SuccessMap) -> Outcome[MapPoint]:
-    if config.steps < 2:
-        raise UserError(f"steps must be at least 2, got {config.steps}.")
+    arguments.integer("steps", config.steps, 2)
+    arguments.integer("n", config.n, 4)
+    arguments.one_of("plane", config.plane, ("d-m", "a0-a1"))
     points = []
     if config.plane == "d-m":
         for k in [k for k in range(2, config.n // 2 + 1) if config.n % k == 0]:

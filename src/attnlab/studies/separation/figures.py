@@ -55,7 +55,11 @@ def _attention_rows(view: View, panel: str, x: grids.X) -> Rows:
 
 def _draw_sweep(swept: str) -> Callable[[Rows], Drawn]:
     def draw(rows: Rows) -> Drawn:
-        scale = alt.Scale(type="log", base=2) if swept == "d" else alt.Scale(zero=False)
+        scale = (
+            alt.Scale(type="log", base=2, domain=[3.5, 75])
+            if swept == "d"
+            else alt.Scale(zero=False)
+        )
         base = alt.Chart(alt.Data(values=rows)).encode(
             x=alt.X(f"{swept}:Q", title=NAMES[swept], scale=scale)
         )
@@ -64,12 +68,12 @@ def _draw_sweep(swept: str) -> Callable[[Rows], Drawn]:
     return draw
 
 
-def _sampled(base: alt.Chart, swept: str) -> list[alt.Chart]:
+def _sampled(base: alt.Chart, swept: str, scale: alt.Scale = SUCCESS) -> list[alt.Chart]:
     label = alt.datum("sampled, 95% interval")
     return [
         base.mark_rule(opacity=0.45).encode(y="low:Q", y2="high:Q", color=label),
         base.mark_point(filled=True, size=22).encode(
-            y=alt.Y("sampled:Q", title="probability of success", scale=SUCCESS),
+            y=alt.Y("sampled:Q", title="probability of success", scale=scale),
             color=label,
             tooltip=[f"{swept}:Q", *(alt.Tooltip(f"{name}:Q", format=".3f") for name in SHOWN)],
         ),
@@ -81,7 +85,7 @@ SHOWN = ("sampled", "low", "high")
 
 def _lines(base: alt.Chart, rows: Rows) -> list[alt.Chart]:
     named = [("exact", "exact law", [1, 0]), ("cap", "cap 1 − (1 − e)^m", [5, 4])]
-    named += [("exact_b_is_1_minus_c", "exact law, b = 1 − c", [2, 2])]
+    named += [("exact_b_is_1_minus_c", "b = 1 − c", [2, 2])]
     return [
         base.mark_line(strokeDash=dash).encode(y=f"{field}:Q", color=alt.datum(name))
         for field, name, dash in named
@@ -131,7 +135,7 @@ def _draw_regression(swept: str) -> Callable[[Rows], Drawn]:
             x=alt.X(f"{swept}:Q", title=NAMES[swept], scale=alt.Scale(zero=False))
         )
         band = base.mark_area(opacity=0.18).encode(
-            y=alt.Y("lower_bound:Q", title="probability of success"),
+            y=alt.Y("lower_bound:Q", title="probability of success", scale=alt.Scale(zero=False)),
             y2="cap:Q",
             color=alt.datum("between the bounds"),
         )
@@ -142,7 +146,10 @@ def _draw_regression(swept: str) -> Callable[[Rows], Drawn]:
             .encode(y="exact_two_level:Q", color=alt.datum("exact law, two-level data"))
         ]
         return alt.layer(
-            band, cap, *(exact if "exact_two_level" in rows[0] else []), *_sampled(base, swept)
+            band,
+            cap,
+            *(exact if "exact_two_level" in rows[0] else []),
+            *_sampled(base, swept, alt.Scale(zero=False)),
         )
 
     return draw

@@ -1,0 +1,201 @@
+"""A wrong argument: exit code 2, one sentence with what was given and what is accepted, no loss."""
+
+import os
+import shlex
+
+import pytest
+
+COMMANDS = "reproduce, claims, report, serve, query, run, bench, completion"
+SCALES = "quick, standard, paper"
+
+# What was typed, and what the sentence must contain.
+MISTAKES = {
+    "reproduce nosuch": ("'nosuch'", "separation, toy"),
+    "claims nosuch": ("'nosuch'", "separation, toy"),
+    "claims --only nosuch": ("'nosuch'", "'attnlab claims' lists"),
+    "reproduce toy --scale huge": ("'huge'", SCALES),
+    "claims toy --scale huge": ("'huge'", SCALES),
+    "report toy --scale ''": ("''", SCALES),
+    "reproduce toy --seed -1": ("seed", "at least 0", "-1"),
+    "claims toy --seed -1": ("seed", "at least 0", "-1"),
+    "report toy --seed -1": ("seed", "at least 0", "-1"),
+    "reproduce toy --seed abc": ("--seed", "an integer", "'abc'"),
+    "reproduce toy --workers many": ("--workers", "an integer", "'many'"),
+    "reproduce toy --workers -2": ("--workers", "0 (this process) or more", "-2"),
+    "reproduce toy --bogus": ("--bogus", "'attnlab reproduce --help' lists what is accepted"),
+    "reproduce toy --stor x": ("--stor", "--store DIR"),
+    "reproduce toy --seed": ("--seed", "'attnlab reproduce --help'"),
+    "run nosuch": ("'nosuch'", "separation_attention", "toy_square"),
+    "run separation_attention --n 205": ("n must be a positive multiple of d - 2 = 20, got 205.",),
+    "run separation_attention --d 3": ("d must be", "at least 4", "got 3"),
+    "run separation_attention --m 0": ("m must be an integer of at least 1, got 0.",),
+    "run separation_attention --trials -1": ("trials must be an integer of at least 0, got -1.",),
+    "run separation_attention --seed -1": ("seed", "at least 0", "-1"),
+    "run separation_attention --x zeros": ("--x", "'identity', 'ones'", "'zeros'"),
+    "run separation_attention --n ten": ("--n must be an integer, got 'ten'",),
+    "run separation_attention --b wide": ("--b must be a number, got 'wide'",),
+    "run separation_attention --b nan": ("b must be finite", "nan"),
+    "run separation_attention --bogus 1": ("--bogus", "'attnlab run separation_attention --help'"),
+    "run separation_attention --store": ("--store", "'attnlab run separation_attention --help'"),
+    "run separation_regression --share 1.5": ("share must be", "between 0 and 1, got 1.5."),
+    "run separation_regression --m 0": ("m must be an integer of at least 1, got 0.",),
+    "run separation_map": ("--plane {d-m,a0-a1}", "required"),
+    "run toy_square": ("--x INT", "required"),
+    "run --store attnlab-store toy_square": ("KIND comes first", "attnlab run toy_square"),
+    "run --studies-dir nowhere": ("nowhere", "--studies-dir DIR"),
+    "bogus": ("bogus", COMMANDS),
+    "--bogus": ("--bogus", COMMANDS),
+    "": ("Expected one of", COMMANDS),
+    "reproduce toy --store file": ("file is a file", "--store DIR"),
+    "reproduce toy --store foreign": ("foreign holds other things", "--store DIR"),
+    "reproduce toy --store file/below": ("file/below", "--store DIR"),
+    "run toy_square --x 3 --store foreign": ("foreign holds other things", "--store DIR"),
+    "claims toy --store file/below": ("file/below", "--store DIR"),
+    "claims toy --store missing": ("no store at missing", "--store DIR"),
+    "query --store missing": ("no store at missing", "--store DIR"),
+    "report toy --store missing": ("no store at missing", "--store DIR"),
+    "query --store foreign": ("foreign holds other things", "--store DIR"),
+    "claims --studies-dir nowhere": ("nowhere does not exist", "--studies-dir DIR"),
+    "claims --studies-dir file": ("file is a file", "--studies-dir DIR"),
+    "query SELEC": ("SELEC", "tables: toy_square, toy_vector"),
+    "query 'SELECT 1; SELECT 2'": ("one SELECT statement", "got SELECT, SELECT"),
+    "query ''": ("one SELECT statement", "got nothing"),
+    "query 'SELECT * FROM nosuch'": ("nosuch", "tables: toy_square, toy_vector"),
+    "query 'SELECT nosuch FROM toy_square'": ("nosuch", "tables: toy_square, toy_vector"),
+    "query --format xml": ("'xml'", "table, json, csv"),
+    "completion tcsh": ("'tcsh'", "bash, zsh, fish"),
+    "completion": ("{bash,zsh,fish}",),
+    "report toy --out foreign": ("foreign", "give a new folder"),
+    "report toy --out file": ("file is a file", "give a new folder"),
+    "serve nowhere": ("nowhere", "attnlab report"),
+    "serve file": ("file", "attnlab report"),
+    "bench nosuch": ("'nosuch'", "accepted are", "separation"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path, filled):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "thesis.tex").write_text("mine")
+    return tmp_path
+
+
+def snapshot(folder):
+    return {p: p.read_bytes() if p.is_file() else None for p in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("typed", MISTAKES, ids=lambda typed: typed or "no command")
+def test_a_mistake_is_one_sentence_and_changes_nothing(main, folder, typed):
+    before = snapshot(folder)
+    ended = main(*shlex.split(typed))
+    assert ended.code == 2
+    assert ended.out == ""
+    assert ended.err.startswith("attnlab: ")
+    assert ended.err.count("\n") == 1
+    assert "UserError" not in ended.err
+    assert ".py" not in ended.err
+    for piece in MISTAKES[typed]:
+        assert piece in ended.err
+    assert snapshot(folder) == before
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "reproduce nosuch",
+        "run separation_attention --n 205",
+        "reproduce toy --bogus",
+        "query SELEC",
+    ],
+)
+def test_a_person_at_a_shell_sees_the_same(attnlab, folder, typed):
+    before = snapshot(folder)
+    run = attnlab(*shlex.split(typed))
+    assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
+    assert all(piece in run.stderr for piece in MISTAKES[typed])
+    assert "Traceback" not in run.stderr
+    assert snapshot(folder) == before
+
+
+FORBIDDEN = [
+    "SELECT * FROM read_csv('/etc/passwd')",
+    "SELECT * FROM read_text('attnlab-store/attnlab-store.json')",
+    "SELECT * FROM '/etc/passwd'",
+    "COPY toy_square TO 'out.csv'",
+    "COPY toy_square TO 'attnlab-store/parts/toy_square/mine.csv'",
+    "COPY (SELECT 1) TO '{part}' (FORMAT parquet)",
+    "EXPLAIN ANALYZE COPY (SELECT 1) TO '{part}' (FORMAT parquet)",
+    "SELECT 1; COPY (SELECT 1) TO '{part}' (FORMAT parquet)",
+    "EXPORT DATABASE 'attnlab-store/parts'",
+    "ATTACH 'mine.db'",
+    "SET enable_external_access = true",
+    "INSTALL httpfs",
+]
+
+
+@pytest.mark.parametrize("sql", FORBIDDEN)
+def test_sql_reads_the_parts_and_nothing_else_and_writes_nowhere(main, folder, sql):
+    part = next((folder / "attnlab-store" / "parts" / "toy_square").iterdir())
+    before = snapshot(folder)
+    ended = main("query", sql.format(part=part.relative_to(folder)))
+    assert ended.code == 2
+    assert ended.out == ""
+    assert ended.err.startswith("attnlab: The SQL was refused: ")
+    assert ended.err.count("\n") == 1
+    assert "root:" not in ended.err
+    assert snapshot(folder) == before
+
+
+@pytest.mark.parametrize("columns", ["20", "60", "100", "300"])
+def test_a_long_value_is_named_whole_however_narrow_the_terminal(main, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    value = "x" * 150
+    assert f"got '{value}'." in main("reproduce", "--seed", value).err
+    assert f"'{value}'" in main("reproduce", value).err
+    assert os.environ["COLUMNS"] == columns
+
+
+def test_a_sentence_stays_on_one_line_whatever_was_given(main):
+    for typed in (["reproduce", "two\nlines"], ["claims", "--store", "two\nlines"], ["two\nlines"]):
+        ended = main(*typed)
+        assert (ended.code, ended.err.count("\n")) == (2, 1)
+
+
+def test_a_terminal_without_our_signs_gets_a_ledger_all_the_same(attnlab, filled):
+    run = attnlab("claims", "toy", PYTHONIOENCODING="ascii")
+    assert run.returncode == 0, run.stderr
+    assert "? holds" in run.stdout
+
+
+def test_a_report_folder_of_something_else_costs_no_result(main, folder):
+    before = snapshot(folder)
+    ended = main("reproduce", "toy", "--report", "foreign")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "The folder foreign holds something other than a report" in ended.err
+    assert snapshot(folder) == before
+
+
+def test_the_parser_is_understood_where_it_can_draw_no_boxes(attnlab):
+    for encoding in ("ascii", "utf-8"):
+        run = attnlab("reproduce", "--seed", "abc", "--bogus", PYTHONIOENCODING=encoding)
+        assert (run.returncode, run.stderr.count("\n")) == (2, 1)
+        assert run.stderr.startswith("attnlab: Unrecognized options: --bogus; 'attnlab reproduce")
+        run = attnlab("run", "toy_square", "--x", "abc", PYTHONIOENCODING=encoding)
+        assert run.stderr == "attnlab: --x must be an integer, got 'abc'.\n"
+
+
+def test_a_refused_configuration_leaves_no_store_behind(attnlab):
+    refused = attnlab("run", "separation_attention", "--n", "205")
+    assert refused.returncode == 2
+    assert not attnlab.store.exists()
+
+
+def test_a_foreign_report_folder_is_refused_before_anything_is_computed(attnlab):
+    thesis = attnlab.folder / "thesis"
+    thesis.mkdir()
+    (thesis / "chapter.tex").write_text("mine")
+    refused = attnlab("reproduce", "toy", "--report", "thesis")
+    assert refused.returncode == 2
+    assert "thesis holds something other than a report" in refused.stderr
+    assert not attnlab.store.exists()

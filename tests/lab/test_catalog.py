@@ -1,0 +1,139 @@
+"""Adding a study is adding a folder; a folder that is none says what is wrong with it."""
+
+import re
+import textwrap
+
+import pytest
+
+from attnlab.errors import UserError
+from attnlab.lab.catalog import load_studies, load_study, study_names
+from command_line import STUDIES, Attnlab
+
+STUDY = """
+from dataclasses import dataclass
+from attnlab.lab.cell import CellKind
+from attnlab.lab.study import Claim, Judgement, Study
+
+@dataclass(frozen=True)
+class Config:
+    x: int
+
+@dataclass(frozen=True)
+class Row:
+    y: int
+
+double = CellKind("doubled", Config, Row, lambda config: Row(2 * config.x))
+cells = lambda scale, seed: [double(Config(x)) for x in range(3)]
+
+def check(view):
+    found = [view.row(cell).y for cell in cells(view.scale, view.seed)]
+    return Judgement("holds" if found == [0, 2, 4] else "fails", sum(found), 6, "equality")
+
+study = Study(
+    name="mine", title="Mine", source="me", summary="Doubles.", kinds=(double,), cells=cells,
+    figures=(), claims=(Claim("mine-sum", "me", "Doubles add up.", check),),
+)
+"""
+
+
+def folder(root, name, text=STUDY):
+    (root / name).mkdir(parents=True)
+    (root / name / "__init__.py").write_text(textwrap.dedent(text))
+    return root
+
+
+def test_the_built_in_studies_are_the_folders_of_the_package():
+    assert "separation" in study_names()
+    assert "toy" not in study_names()
+
+
+def test_a_folder_added_is_a_study_added(tmp_path):
+    root = folder(tmp_path, "mine")
+    assert study_names(root) == sorted([*study_names(), "mine"])
+    assert load_study("mine", root).claims[0].id == "mine-sum"
+    assert load_study("separation", root).name == "separation"
+
+
+def test_the_command_line_runs_a_persons_own_study(tmp_path):
+    root = folder(tmp_path / "studies", "mine")
+    run = Attnlab(tmp_path)("reproduce", "mine", "--studies-dir", root, "--no-report")
+    assert run.returncode == 0, run.stderr
+    assert "mine (quick): 3 cells, 0 from the store, 3 computed" in run.stdout
+    assert re.search("mine-sum.*holds", run.stdout)
+    run = Attnlab(tmp_path)("run", "doubled", "--x", "21", ATTNLAB_STUDIES=str(root))
+    assert re.search(r"y +42", run.stdout)
+
+
+def test_files_and_folders_without_an_init_are_no_studies(tmp_path):
+    root = folder(tmp_path, "mine")
+    (root / "notes").mkdir()
+    (root / "readme.txt").write_text("mine")
+    assert study_names(root) == sorted([*study_names(), "mine"])
+
+
+def test_studies_come_in_the_order_asked_for_and_once():
+    names = [study.name for study in load_studies(["toy", "separation", "toy"], STUDIES)]
+    assert names == ["toy", "separation"]
+
+
+def test_a_study_may_have_several_files(tmp_path):
+    root = folder(tmp_path, "mine", "from .inner import study\n")
+    (root / "mine" / "inner.py").write_text(STUDY)
+    assert load_study("mine", root).name == "mine"
+
+
+def test_an_unknown_study_is_named_with_the_known_ones(tmp_path):
+    with pytest.raises(UserError, match=r"'nosuch'; accepted are mine, .*separation"):
+        load_study("nosuch", folder(tmp_path, "mine"))
+
+
+def test_a_folder_with_another_name_than_its_study_is_refused(tmp_path):
+    with pytest.raises(UserError, match="'yours' holds a study named 'mine'"):
+        load_study("yours", folder(tmp_path, "yours"))
+
+
+@pytest.mark.parametrize("text", ["", "study = 3\n", "from attnlab.lab.study import Study\n"])
+def test_a_folder_that_defines_no_study_is_refused(tmp_path, text):
+    with pytest.raises(UserError, match="'mine' must define 'study'"):
+        load_study("mine", folder(tmp_path, "mine", text))
+
+
+BROKEN = {
+    "a syntax error": ("x = 1\ndef f(:\n", r"SyntaxError: .* \(__init__\.py:2\)"),
+    "an unknown name": ("x = 1\n\ny = z\n", r"NameError: name 'z' .* \(__init__\.py:3\)"),
+    "a missing library": ("import nosuchlibrary\n", r"ModuleNotFoundError: .*nosuchlibrary"),
+    "a bad kind": (STUDY.replace('"doubled"', '"not a name"'), r"must be an identifier"),
+    "a bad call": ("import json\njson.loads('x')\n", r"JSONDecodeError.* \(__init__\.py:2\)"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_study_that_does_not_load_says_in_which_line(tmp_path, what):
+    text, said = BROKEN[what]
+    root = folder(tmp_path, "mine", text)
+    for _ in range(2):  # nothing half-loaded stays behind
+        with pytest.raises(UserError, match=f"{re.escape(str(root / 'mine'))}.*{said}"):
+            load_study("mine", root)
+    (root / "mine" / "__init__.py").write_text(STUDY)
+    assert load_study("mine", root).name == "mine"
+
+
+def test_a_mistake_in_an_inner_file_is_placed_there(tmp_path):
+    root = folder(tmp_path, "mine", "from .inner import study\n")
+    (root / "mine" / "inner.py").write_text(f"{STUDY}\nstudy = study + 1\n")
+    line = STUDY.count("\n") + 2
+    with pytest.raises(UserError, match=rf"TypeError: .*\(inner\.py:{line}\)"):
+        load_study("mine", root)
+    (root / "mine" / "inner.py").write_text(STUDY)
+    assert load_study("mine", root).name == "mine"
+
+
+def test_a_broken_study_is_one_sentence_at_the_shell_and_no_other_study_suffers(tmp_path):
+    attnlab = Attnlab(tmp_path)
+    root = folder(folder(tmp_path / "studies", "mine"), "broken", "def f(:\n")
+    run = attnlab("reproduce", "broken", "--studies-dir", root)
+    assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
+    assert re.search(r"broken cannot be loaded: SyntaxError: .* \(__init__\.py:1\)", run.stderr)
+    run = attnlab("reproduce", "mine", "--studies-dir", root, "--no-report")
+    assert run.returncode == 0, run.stderr
+    assert not (tmp_path / "attnlab-report").exists()

@@ -1,0 +1,118 @@
+"""Every claim gets a verdict of its own, whatever happens to the others."""
+
+import dataclasses
+import json
+import textwrap
+
+import pytest
+from rich.console import Console
+
+from attnlab.errors import UserError
+from attnlab.lab.engine import InProcess
+from attnlab.lab.ledger import count_verdicts, judge, ledger, select, view
+from attnlab.lab.runner import run_cells
+from attnlab.lab.store import Store
+from attnlab.lab.study import Claim, Judgement, View
+from command_line import STUDIES, Attnlab
+
+QUIET = Console(quiet=True)
+
+
+@pytest.fixture
+def store(tmp_path, toy):
+    found = Store(tmp_path / "store")
+    run_cells(toy.cells("quick", 0), "toy", found, InProcess(), QUIET)
+    return found
+
+
+def test_a_view_holds_every_stored_cell_of_its_scale_and_seed(store, toy):
+    assert len(view(store, toy, "quick", 0).results) == 32
+    assert len(view(store, toy, "standard", 0).results) == 32
+    assert len(view(store, toy, "quick", 1).results) == 2  # the vectors have no seed
+
+
+def test_claims_are_judged_on_what_the_store_holds(store, toy):
+    entries = ledger(toy, view(store, toy, "quick", 0))
+    assert [(e.id, e.verdict, e.measured) for e in entries] == [
+        ("toy-sum", "holds", 8555.0),
+        ("toy-false", "fails", 1.0),
+    ]
+    assert count_verdicts(entries) == {"holds": 1, "fails": 1}
+
+
+def test_a_missing_cell_leaves_the_claim_undecided_and_says_what_to_run(store, toy):
+    seen = view(store, toy, "standard", 0)
+    entry = judge(toy, toy.claims[0], seen)
+    assert entry.verdict == "undecided at this scale"
+    assert "no result for toy_square(x=30, shift=0.0)" in entry.note
+    assert "'attnlab reproduce toy --scale standard'" in entry.note
+    assert not entry.broken
+
+
+def test_an_empty_store_decides_nothing(toy):
+    entries = ledger(toy, View("quick", 0, {}))
+    assert {entry.verdict for entry in entries} == {"undecided at this scale"}
+
+
+def test_a_bug_in_a_check_is_told_and_hides_no_other_claim(store, toy):
+    def check(seen):
+        return Judgement("holds", 1 / len([]), 0, "")
+
+    broken = dataclasses.replace(toy, claims=(Claim("buggy", "us", "Divides.", check), *toy.claims))
+    entries = ledger(broken, view(store, toy, "quick", 0))
+    assert [entry.verdict for entry in entries] == ["undecided at this scale", "holds", "fails"]
+    assert [entry.broken for entry in entries] == [True, False, False]
+    assert "ZeroDivisionError: division by zero (test_ledger.py:" in entries[0].note
+    assert "says nothing about the claim" in entries[0].note
+    assert entries[0].measured == "not judged"
+
+
+def test_what_is_printed_of_an_entry_is_its_ten_columns(store, toy):
+    (first, _) = ledger(toy, view(store, toy, "quick", 0))
+    assert len(first.as_dict()) == 10
+    assert "broken" not in first.as_dict()
+
+
+@pytest.fixture
+def buggy(tmp_path):
+    """The toy study under another name with one claim whose check raises."""
+    folder = tmp_path / "studies" / "buggy"
+    folder.mkdir(parents=True)
+    text = (STUDIES / "toy" / "__init__.py").read_text()
+    text = text.replace('name="toy"', 'name="buggy"').replace("toy_", "buggy_")
+    more = """
+        def divide(view):
+            return Judgement("holds", 1 / 0, 0, "")
+
+
+        import dataclasses
+
+        more = (Claim("buggy", "us", "Divides.", divide), *study.claims)
+        study = dataclasses.replace(study, claims=more)
+    """
+    (folder / "__init__.py").write_text(text + textwrap.dedent(more))
+    return folder.parent
+
+
+def test_a_bug_in_a_check_ends_reproduce_and_claims_with_exit_code_1(tmp_path, buggy):
+    attnlab = Attnlab(tmp_path)
+    run = attnlab("reproduce", "buggy", "--studies-dir", buggy)
+    assert run.returncode == 1
+    assert run.stderr.count("\n") == 1
+    assert "decided nothing: buggy; 'attnlab claims --json' says why" in run.stderr
+    assert "3 claims: 1 ✓ holds, 1 ✗ fails, 1 ? undecided at this scale" in run.stdout
+    assert "Report: attnlab-report/index.html" in run.stdout
+    run = attnlab("claims", "buggy", "--studies-dir", buggy, "--json")
+    assert run.returncode == 1
+    entries = {entry["id"]: entry for entry in json.loads(run.stdout)}
+    assert "ZeroDivisionError" in entries["buggy"]["note"]
+    assert entries["toy-sum"]["verdict"] == "holds"
+    run = attnlab("claims", "buggy", "--studies-dir", buggy, "--only", "toy-sum")
+    assert run.returncode == 0  # the broken one was not asked for
+
+
+def test_claims_are_selected_by_id_and_an_unknown_id_is_refused(toy):
+    assert [claim.id for _, claim in select([toy], ())] == ["toy-sum", "toy-false"]
+    assert [claim.id for _, claim in select([toy], ("toy-false",))] == ["toy-false"]
+    with pytest.raises(UserError, match=r"'nosuch'.* the 2 ids of toy"):
+        select([toy], ("nosuch",))
