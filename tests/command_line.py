@@ -2,11 +2,17 @@
 
 import hashlib
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 STUDIES = Path(__file__).parent / "studies_for_tests"
+
+
+def hear_interrupts():
+    """A job in the background of a script starts with SIGINT ignored; a person's does not."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Attnlab:
@@ -36,6 +42,7 @@ class Attnlab:
     def start(self, *arguments, **environment):
         return subprocess.Popen(
             self._arguments(arguments),
+            preexec_fn=hear_interrupts,
             cwd=self.folder,
             env=self._environment(environment),
             stdout=subprocess.PIPE,

@@ -120,3 +120,4 @@ def test_an_interrupted_local_cluster_leaves_no_process_and_no_traceback(attnlab
     assert process.returncode == 130
     assert "Traceback" not in errors
     assert "interrupted" in errors
+    assert 4 <= len(attnlab.contents()) < 122
