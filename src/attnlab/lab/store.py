@@ -59,15 +59,14 @@ class Store:
             self._write(self._weights(kind, f"{cell.key}{suffix}"), finished.weights)
         path = self._folder(kind) / f"{cell.key}-{digest(finished.part)}{suffix}.parquet"
         self._write(path, finished.part)
-        known = self._found(kind).setdefault(cell.key, [])
-        if path not in known:
-            known.append(path)
+        # The next look-up scans again: a long run would otherwise remember every name it wrote.
+        self._index.pop(kind, None)
 
     def rows(self, cell: Cell) -> list[Any] | None:
         """The stored rows, or None if there are none that can be trusted.
 
-        Which files exist is looked up once a kind (`holding` looks again); their bytes are proved
-        when first read.
+        Which files exist is looked up once a kind, again after `add` and in `holding`; their bytes
+        are proved when first read.
         """
         for path in self._found(cell.kind.name).get(cell.key, ()):
             if self._whole(path):
@@ -181,7 +180,6 @@ class Store:
                 f"Cannot write to the store {self.root}: {what}. "
                 "Everything stored so far is whole; make room and run the same command again."
             ) from reason
-        self._checked.add(target)
 
     def _clear_dead_writers(self) -> None:
         for path in (self.root / "tmp").glob(f"{socket.gethostname()}-*"):
