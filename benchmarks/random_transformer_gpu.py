@@ -1,0 +1,125 @@
+"""Figures 1 and 2 of the study `random` at the paper's scale on one accelerator.
+
+    python benchmarks/random_transformer_gpu.py [d] [runs] [seconds]
+
+prints the device's own GEMM rates, the share of them that a whole run reaches, and the seconds that
+every panel takes with all its models, sizes and ridges; it stops before a panel once `seconds` are
+spent. d is 80, runs 20 and seconds 420 unless given. It needs JAX and only the library.
+"""
+
+import statistics
+import sys
+import time
+import warnings
+
+import jax
+import jax.numpy as jnp
+
+from attnlab.estimators.accelerator import Accelerator
+from attnlab.estimators.in_context_error import simulate
+from attnlab.estimators.ridge import IllConditioned
+from attnlab.models.linear_attention import LinearAttention
+from attnlab.models.random_transformer import EquivalentModel, RandomTransformer
+from attnlab.problems.single_index import SingleIndexRegression
+
+TAUS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 2.5, 3.0)
+ALPHAS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+PSIS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5, 2.0, 3.0)
+RIDGES = (1e-8, 1e-4, 1e-2, 0.1, 1.0, 10.0)
+TEST = 20_000
+
+
+def timed(call) -> float:
+    start = time.perf_counter()
+    jax.block_until_ready(call())
+    return time.perf_counter() - start
+
+
+def gemm_rate(dtype, size: int = 8192) -> float:
+    with jax.enable_x64(True):
+        a = jax.random.normal(jax.random.key(0), (size, size), dtype)
+        product = jax.jit(lambda a: jnp.matmul(a, a, precision="highest"))
+        timed(lambda: product(a))
+        return 2 * size**3 / min(timed(lambda: product(a)) for _ in range(5))
+
+
+def models_of(width: int):
+    yield from (LinearAttention(), LinearAttention(intercept=True))
+    for activation in ("relu", "tanh"):
+        yield RandomTransformer(width, activation)
+        yield from (EquivalentModel(width, activation, degree) for degree in (1, 2, 4))
+
+
+def panels(d: int):
+    """Name -> problem, models, n and ridges, as the study's page fixes them."""
+    square = d * d
+
+    def problem(target: str, length: int) -> SingleIndexRegression:
+        return SingleIndexRegression(d, length, d // 2, target, 0.01)
+
+    sizes = [round(tau * square) for tau in TAUS]
+    everything = list(models_of(square))
+    yield "1(a)", problem("relu", d), everything, sizes, [1e-8]
+    yield "1(b)", problem("tanh", d), everything, sizes, [1e-8]
+    n = round(1.5 * square)
+    for alpha in ALPHAS:
+        yield f"2(a) l={alpha:g}d", problem("relu", round(alpha * d)), everything, [n], [1e-8]
+    widths = [round(psi * n) for psi in PSIS]
+    relu = [RandomTransformer(width, "relu") for width in widths]
+    tanh = [RandomTransformer(width, "tanh") for width in widths]
+    yield "2(b) tanh", problem("relu", d), tanh, [n], [1e-8]
+    yield "2(b,c) relu", problem("relu", d), relu, [n], list(RIDGES)
+
+
+def share(d: int, single: float, double: float, arrays: Accelerator) -> None:
+    n, m, D = round(1.5 * d * d), d * d, d * (d + 1)
+    model, problem = RandomTransformer(m, "relu"), SingleIndexRegression(d, d, d // 2, "relu", 0.01)
+
+    def once(seed: int):
+        return simulate(problem, model, n=n, ridge=0.1, runs=1, seed=seed, test=TEST, arrays=arrays)
+
+    once(0)
+    spent = statistics.median(timed(lambda s=s: once(s)) for s in range(1, 6))
+    ideal = 2.0 * (n + 2 * TEST) * D * m / single + (float(n) * m * m + m**3 / 3) / double
+    print(f"one fit, d={d} n={n} m={m}: {spent:.3f} s, {ideal / spent:.0%} of the GEMM rates")
+
+
+def main() -> None:
+    given = sys.argv[1:] + [""] * 3
+    d, runs, budget = int(given[0] or 80), int(given[1] or 20), float(given[2] or 420)
+    print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}")
+    single, double = gemm_rate(jnp.float32), gemm_rate(jnp.float64)
+    print(f"GEMM {single / 1e12:.1f} TFLOP/s in float32, {double / 1e12:.1f} in float64")
+    arrays = Accelerator()
+    share(d, single, double, arrays)
+    warnings.simplefilter("ignore", IllConditioned)
+    total = 0.0
+    for name, problem, models, n, ridges in panels(d):
+        if total > budget:
+            print(f"stopped before {name}")
+            return
+        start = time.perf_counter()
+        points = simulate(
+            problem, models, n=n, ridge=ridges, runs=runs, seed=1, test=TEST, arrays=arrays
+        )
+        spent = time.perf_counter() - start
+        total += spent
+        print(f"panel {name}: {spent:.1f} s, {len(points)} points, {runs} runs", flush=True)
+        shown = [p for p in points if p.n == round(1.5 * d * d)][:40]
+        for point in shown:
+            error = point.typical()
+            name_of = type(point.model).__name__
+            extra = [
+                str(getattr(point.model, key))
+                for key in ("intercept", "activation", "degree", "width")
+                if hasattr(point.model, key)
+            ]
+            print(
+                f"    {name_of} {' '.join(extra)} ridge {point.ridge:g}: "
+                f"{error.value:.4f} +- {error.standard_error:.4f}"
+            )
+    print(f"all panels: {total:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Where the heavy linear algebra runs: NumPy and BLAS on the host, or JAX on an accelerator.
+
+Both keep features in the precision asked for (float32 unless told) and Gram matrices in float64,
+in their lower triangle only. On the host a block's product is a SYRK in the features' precision,
+added to the float64 total; an accelerator multiplies in float64, which costs it no more. Prompts
+are the same numbers on both; F and z come from the generators of each.
+"""
+
+import math
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from attnlab.estimators.accelerator import ITERATIONS, Accelerator, power_start
+from attnlab.models.random_transformer import feature_noise, random_weights
+
+STRIP = 512
+SMALL = 1200
+
+
+class Host:
+    """NumPy arrays; `dtype` is the precision of the features."""
+
+    def __init__(self, dtype: Any = np.float32) -> None:
+        self.dtype = np.dtype(dtype)
+        self._spare: dict[int, np.ndarray] = {}
+
+    def available_memory(self) -> float:
+        """Bytes that can be had without swapping."""
+        try:
+            with open("/proc/meminfo") as lines:
+                found = next(line for line in lines if line.startswith("MemAvailable"))
+            return 1024.0 * int(found.split()[1])
+        except (OSError, StopIteration):
+            return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+
+    def session(self, size: int) -> AbstractContextManager[Any]:
+        """One BLAS thread for matrices below SMALL, as many as there are above.
+
+        Threads gain little on small factorisations and lose a great deal where other processes
+        share the cores: they wait for each other by spinning.
+        """
+        return threadpool_limits(limits=1) if size < SMALL else nullcontext()
+
+    def put(self, values: Any) -> Any:
+        """Features or prompts in the features' precision."""
+        return np.ascontiguousarray(values, self.dtype)
+
+    def double(self, values: Any) -> Any:
+        """Weights and labels in float64."""
+        return np.asarray(values, np.float64)
+
+    def vectors(self, query: Any, memory: Any) -> Any:
+        """vec(x b^T) for each row."""
+        return (query[:, :, None] * memory[:, None, :]).reshape(len(query), -1)
+
+    def weights(self, seed: int, rows: int, width: int) -> Any:
+        """G, i.i.d. N(0, 1)."""
+        return random_weights(seed, rows, width, self.dtype)
+
+    def noise(self, seed: int, start: int, count: int, width: int) -> Any:
+        """z, i.i.d. N(0, 1)."""
+        return feature_noise(seed, start, count, width, self.dtype)
+
+    def product(self, left: Any, right: Any) -> Any:
+        """left @ right in their precision."""
+        return left @ right
+
+    def predict(self, rows: Any, weights: Any) -> Any:
+        """rows @ weights in float64: weights near interpolation are large and cancel."""
+        return rows.astype(np.float64) @ weights
+
+    def zeros(self, *shape: int) -> Any:
+        """A float64 total to add to."""
+        return np.zeros(shape)
+
+    def add_gram(self, total: Any, rows: Any) -> Any:
+        """total + rows^T rows, lower triangle."""
+        m = rows.shape[1]
+        if m not in self._spare:
+            self._spare = {m: np.empty((m, m), rows.dtype)}
+        part = np.matmul(rows.T, rows, out=self._spare[m])
+        for top in range(0, m, STRIP):
+            end = min(top + STRIP, m)
+            total[top:end, :end] += part[top:end, :end]
+        return total
+
+    def add_cross(self, total: Any, rows: Any, labels: Any) -> Any:
+        """total + rows^T labels, for labels of several columns."""
+        total += rows.T.astype(np.float64) @ labels
+        return total
+
+    def cholesky(self, lower: Any, size: int, shift: float) -> Any | None:
+        """The factor of lower[:size, :size] + shift, None where it is not positive definite."""
+        A = np.array(lower[:size, :size], order="C")
+        A.flat[:: size + 1] += shift
+        # Row-major lower is column-major upper: LAPACK works in place without a copy.
+        factor, info = _routines().dpotrf(A.T, lower=0, clean=0, overwrite_a=1)
+        return factor if info == 0 else None
+
+    def cholesky_solve(self, factor: Any, right: Any) -> Any:
+        """A^-1 right."""
+        return _routines().dpotrs(factor, right, lower=0)[0]
+
+    def multiply_symmetric(self, lower: Any, size: int, right: Any) -> Any:
+        """A right from the lower triangle of A."""
+        return _routines().dsymm(1.0, lower[:size, :size].T, right, lower=0)
+
+    def norm(self, lower: Any, size: int) -> float:
+        """The largest eigenvalue of A, from below."""
+        return _norm_by_power(size, lambda v: self.multiply_symmetric(lower, size, v))
+
+    def inverse_norm(self, factor: Any) -> float:
+        """The largest eigenvalue of A^-1, from below."""
+        return _norm_by_power(len(factor), lambda v: self.cholesky_solve(factor, v))
+
+    def eigh(self, lower: Any, size: int) -> tuple[Any, Any]:
+        """Eigenvalues in ascending order and eigenvectors."""
+        from scipy.linalg import eigh
+
+        return eigh(lower[:size, :size].T, lower=False, driver="evd", check_finite=False)
+
+    def get(self, values: Any) -> np.ndarray:
+        """Back to NumPy."""
+        return np.asarray(values)
+
+
+Arrays = Host | Accelerator
+
+
+def _norm_by_power(size: int, apply: Callable[[Any], Any]) -> float:
+    vector, value = power_start(size), 0.0
+    for _ in range(ITERATIONS):
+        vector = apply(vector)
+        value = float(np.linalg.norm(vector))
+        if not 0 < value < math.inf:
+            return value
+        vector = vector / value
+    return value
+
+
+def _routines() -> Any:
+    """LAPACK's and BLAS's own functions, which SciPy makes at run time and no stub knows."""
+    from scipy import linalg
+
+    lapack: Any = linalg.lapack
+    blas: Any = linalg.blas
+    return SimpleNamespace(dpotrf=lapack.dpotrf, dpotrs=lapack.dpotrs, dsymm=blas.dsymm)

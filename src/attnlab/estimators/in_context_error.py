@@ -1,0 +1,122 @@
+"""Simulation of in-context errors, called like the laws in `attnlab.theory.in_context_law`.
+
+One run draws a pool of tasks, prompts and one wide F, and fits every model at every n and ridge
+from it: all activations and their equivalents on the same pre-activations, every width as leading
+features, every n as a checkpoint, every ridge from one Gram matrix. Fresh prompts then measure the
+error on new tasks (ICL) and on the pool's (IDG), the label noise included.
+"""
+
+import itertools
+import math
+import statistics
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from attnlab.errors import UserError
+from attnlab.estimate import Estimate
+from attnlab.estimators.arrays import Arrays, Host
+from attnlab.estimators.ridge import IllConditioned, require_memory
+from attnlab.estimators.shared_fits import (
+    BLOCK,
+    Outcome,
+    draw,
+    memory_needed,
+    plan_fits,
+    require_moments,
+    run_fits,
+)
+from attnlab.problems import arguments
+from attnlab.problems.single_index import SingleIndexRegression
+from attnlab.theory.error_point import ErrorPoint, Model
+
+
+def simulate(
+    problem: SingleIndexRegression,
+    models: Model | Sequence[Model],
+    *,
+    n: int | Sequence[int],
+    ridge: float | Sequence[float],
+    runs: int = 20,
+    seed: int = 0,
+    test: int = 2000,
+    rescale: bool = False,
+    block: int = BLOCK,
+    arrays: Arrays | None = None,
+    memory: float | None = None,
+) -> list[ErrorPoint]:
+    """The errors of every model at every n and ridge, in that order.
+
+    A standard error is that of the mean over runs; of a single run it is that of its test prompts.
+    `test` prompts of each kind are drawn a run. `rescale` gives every vec H the same norm, which
+    takes the norm's finite-d fluctuation away. `block` bounds the prompts whose features are held
+    at once and changes no draw. `memory` (bytes) overrides what the machine says it has.
+    """
+    several = [models] if isinstance(models, Model) else list(models)
+    sizes = [n] if isinstance(n, int) else list(n)
+    ridges = [ridge] if isinstance(ridge, int | float) else list(ridge)
+    for size in sizes:
+        arguments.integer("n", size, 1)
+    for value in ridges:
+        arguments.non_negative("ridge", value)
+    if not several or not sizes or not ridges:
+        raise UserError("models, n and ridge must each have at least one entry, got an empty one.")
+    runs, test = arguments.integer("runs", runs, 1), arguments.integer("test", test, 2)
+    arrays = Host() if arrays is None else arrays
+    plan = plan_fits(problem, several, sizes, arguments.integer("block", block, 1))
+    require_moments(problem, plan)
+    require_memory(arrays, memory_needed(problem, several, sizes, block), "the fits", memory)
+    points: dict[tuple[Model, int, float], list[Outcome]] = {}
+    largest = max(max(family.primal, family.kept) for family in plan.families)
+    seeds = [seed_of_run(seed, run) for run in range(runs)]
+    with arrays.session(largest), ThreadPoolExecutor(max_workers=1) as ahead:
+        # The next run's prompts are drawn while this one is fitted.
+        drawing = ahead.submit(draw, problem, plan, seeds[0], test, rescale)
+        for run_seed, following in itertools.zip_longest(seeds, seeds[1:]):
+            drawn = drawing.result()
+            if following is not None:
+                drawing = ahead.submit(draw, problem, plan, following, test, rescale)
+            for key, outcome in run_fits(problem, plan, ridges, run_seed, drawn, arrays):
+                points.setdefault(key, []).append(outcome)
+    return [
+        _point(model, size, value, points[model, size, value])
+        for model in several
+        for size in sizes
+        for value in ridges
+    ]
+
+
+def seed_of_run(seed: int, run: int) -> int:
+    """The seed of everything that one run draws."""
+    state = np.random.SeedSequence([arguments.integer("seed", seed, 0), run])
+    return int(state.generate_state(1, np.uint64)[0]) >> 2
+
+
+def _point(model: Model, n: int, ridge: float, outcomes: list[Outcome]) -> ErrorPoint:
+    runs = tuple((o.error["icl"], o.error["idg"], o.fit.train_error) for o in outcomes)
+    condition = statistics.median(o.fit.condition for o in outcomes)
+    said = [o.fit.diagnosis for o in outcomes if o.fit.diagnosis]
+    diagnosis = f"{len(said)} of {len(runs)} runs {said[0]}" if said else ""
+    m = outcomes[0].fit.m
+    if said:
+        warnings.warn(
+            f"The fit of {m} features to {n} prompts at ridge {ridge:g} is ill-conditioned "
+            f"(condition number {condition:.1e}): report its median.",
+            IllConditioned,
+            stacklevel=3,
+        )
+
+    def summary(position: int, kind: str) -> Estimate:
+        values = [run[position] for run in runs]
+        if len(values) > 1:
+            return Estimate(
+                statistics.fmean(values),
+                statistics.stdev(values) / math.sqrt(len(values)),
+                len(values),
+            )
+        return Estimate(values[0], outcomes[0].spread.get(kind, 0.0), 1)
+
+    icl, idg, train = (summary(i, kind) for i, kind in enumerate(("icl", "idg", "train")))
+    return ErrorPoint(model, n, ridge, icl, idg, train, runs, condition, diagnosis)
