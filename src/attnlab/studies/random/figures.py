@@ -101,7 +101,7 @@ def _draw(title: str, colour: str = "model") -> Callable[[Rows], Drawn]:
         )
         simulated = base.transform_filter("isValid(datum.low)")
         lines = base.transform_filter("datum.degree == 'itself'")
-        shape = alt.Shape("degree:N", title="equivalent of degree")
+        shape = alt.Shape("degree:N", title="equivalent, r", legend=alt.Legend(columns=2))
         level = alt.Chart(alt.Data(values=rows[:1])).mark_rule(strokeDash=[1, 3])
         return alt.layer(
             simulated.mark_rule(opacity=0.45).encode(y="low:Q", y2="high:Q"),
