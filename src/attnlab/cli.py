@@ -217,6 +217,8 @@ class Run(Common):
 class Bench:
     """Run the benchmarks of a source checkout; each prints ratios measured in one run.
 
+    Those that want an accelerator (…_gpu) run only when they are named.
+
     For example:
       attnlab bench
       attnlab bench separation

@@ -173,7 +173,7 @@ def bench(command: cli.Bench, console: Console) -> int:
     for name in command.name:
         if name not in scripts:
             raise UserError(f"Unknown benchmark {name!r}; accepted are {', '.join(scripts)}.")
-    for name in command.name or scripts:
+    for name in command.name or [name for name in scripts if not name.endswith("_gpu")]:
         console.rule(name)
         done = subprocess.run([sys.executable, str(scripts[name])], check=False)
         if done.returncode:

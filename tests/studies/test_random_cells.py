@@ -16,7 +16,7 @@ from attnlab.studies.random.cells import (
     numbers,
     reduction,
     run,
-    stream,
+    seed_of,
 )
 
 SMALL = Run("size", 6, 6, 3, test=50)
@@ -78,9 +78,9 @@ def test_a_panel_fits_the_models_of_its_figure():
 
 def test_no_two_draws_share_their_seed():
     cells = [cell for cell in grids.cells("quick", 0) if cell.kind is run]
-    plain = [stream(cell.config) for cell in cells if not cell.config.rescale]
+    plain = [seed_of(cell.config) for cell in cells if not cell.config.rescale]
     assert len(set(plain)) == len(plain)
-    paired = {stream(cell.config) for cell in cells if cell.config.rescale}
+    paired = {seed_of(cell.config) for cell in cells if cell.config.rescale}
     assert paired <= set(plain)
 
 

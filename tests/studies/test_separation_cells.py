@@ -1,6 +1,7 @@
 import pytest
 
 from attnlab.errors import UserError
+from attnlab.lab.cell import stream
 from attnlab.lab.part import compute, decode
 from attnlab.studies.separation import grids
 from attnlab.studies.separation.cells import (
@@ -8,7 +9,6 @@ from attnlab.studies.separation.cells import (
     RegressionPoint,
     attention,
     regression,
-    stream,
 )
 
 REFERENCE = {  # the specification's values, to their last digit

@@ -11,7 +11,6 @@ from attnlab.lab import ledger
 from attnlab.lab.ledger import judge
 from attnlab.lab.part import compute, decode
 from attnlab.lab.store import Store
-from attnlab.lab.study import View
 from attnlab.studies.separation import grids, study
 
 FAILS = {
@@ -160,19 +159,6 @@ def test_a_small_shift_of_all_counts_is_noticed(view, panel):
 
 def test_every_claim_has_a_broken_input():
     assert set(BROKEN) | FAILS == {claim.id for claim in study.claims}
-
-
-def test_without_results_every_claim_is_undecided_and_says_what_to_run():
-    empty = View("quick", 0, {})
-    for claim in study.claims:
-        entry = judge(study, claim, empty)
-        assert entry.verdict == "undecided at this scale"
-        assert "attnlab reproduce separation --scale quick" in entry.note
-
-
-def test_every_figure_named_by_a_claim_exists():
-    figures = {figure.id for figure in study.figures}
-    assert {name for claim in study.claims for name in claim.figures} <= figures
 
 
 @pytest.mark.parametrize("figure", study.figures, ids=lambda figure: figure.id)

@@ -57,6 +57,8 @@ def config(scheme: Scheme = "light") -> dict[str, Any]:
             "titleFontSize": 12,
             "titleFontWeight": 500,
             "symbolStrokeWidth": 2,
+            "symbolBaseFillColor": ink["faint"],
+            "symbolBaseStrokeColor": ink["faint"],
             "symbolOpacity": 1,
             "offset": 12,
         },

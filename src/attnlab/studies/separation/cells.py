@@ -6,7 +6,6 @@ is asked and nothing of which figure asks it, so that sweeps share the points wh
 
 from __future__ import annotations
 
-import hashlib
 import math
 import warnings
 from dataclasses import asdict, dataclass
@@ -16,7 +15,7 @@ import numpy as np
 
 from attnlab import estimators, theory
 from attnlab.estimators import clopper_pearson, generators
-from attnlab.lab.cell import CellKind, Outcome
+from attnlab.lab.cell import CellKind, Outcome, stream
 from attnlab.models import (
     AttentionNetwork,
     RegressionNetwork,
@@ -33,11 +32,6 @@ from attnlab.problems import (
 )
 
 PAIRS = {"self": SelfAttentionPair, "cross": CrossAttentionPair}
-
-
-def stream(config: object) -> int:
-    """A seed of its own for every configuration, so that no two points share their signs."""
-    return int.from_bytes(hashlib.sha256(repr(config).encode()).digest()[:8])
 
 
 @dataclass(frozen=True, kw_only=True)
