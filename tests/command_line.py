@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +9,9 @@ from pathlib import Path
 STUDIES = Path(__file__).parent / "studies_for_tests"
 
 
-def hear_interrupts():
-    """A job in the background of a script starts with SIGINT ignored; a person's does not."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A job in the background of a script starts with SIGINT ignored; a person's does not.
+HEAR_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+MAIN = HEAR_INTERRUPTS + "import sys; sys.argv[0] = 'attnlab'; from attnlab.cli import main; main()"
 
 
 class Attnlab:
@@ -41,8 +40,7 @@ class Attnlab:
 
     def start(self, *arguments, **environment):
         return subprocess.Popen(
-            self._arguments(arguments),
-            preexec_fn=hear_interrupts,
+            [sys.executable, "-c", MAIN, *map(str, arguments)],
             cwd=self.folder,
             env=self._environment(environment),
             stdout=subprocess.PIPE,

@@ -12,7 +12,7 @@ import pytest
 
 from attnlab.errors import UserError
 from attnlab.report.server import make_server
-from command_line import hear_interrupts
+from command_line import HEAR_INTERRUPTS
 
 
 @pytest.fixture
@@ -74,10 +74,9 @@ def test_a_busy_port_and_a_missing_folder_get_a_sentence(server, report, tmp_pat
 def test_ctrl_c_ends_it_cleanly(report):
     code = "import sys; from attnlab.report.server import serve; serve(sys.argv[1], 0)"
     with subprocess.Popen(
-        [sys.executable, "-c", code, str(report)],
+        [sys.executable, "-c", HEAR_INTERRUPTS + code, str(report)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=hear_interrupts,
     ) as process:
         assert process.stdout is not None
         assert b"http://127.0.0.1:" in process.stdout.readline()

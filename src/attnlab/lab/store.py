@@ -204,7 +204,7 @@ def _claim(root: Path, create: bool) -> None:
             raise UserError(f"The store {root} is a file; give a directory (--store DIR).")
         if marker.is_file():
             _check_format(root, marker)
-        elif root.is_dir() and any(not p.name.startswith(f".{MARKER}") for p in root.iterdir()):
+        elif root.is_dir() and _foreign(root):
             raise UserError(
                 f"The directory {root} holds other things and no {MARKER}; "
                 "give an empty or new directory, or an attnlab store (--store DIR)."
@@ -227,6 +227,12 @@ def _claim(root: Path, create: bool) -> None:
             f"The store {root} cannot be used ({reason.strerror}); "
             "give a directory that you may write to (--store DIR)."
         ) from reason
+
+
+def _foreign(root: Path) -> bool:
+    others = [path for path in root.iterdir() if not path.name.startswith(f".{MARKER}")]
+    # Looked at again: another process may have made the store since, its marker first.
+    return bool(others) and not (root / MARKER).is_file()
 
 
 def _check_format(root: Path, marker: Path) -> None:
