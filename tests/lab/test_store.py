@@ -231,3 +231,18 @@ def test_the_part_carries_its_question_and_no_time_or_machine(filled, cell):
     metadata = pq.read_metadata(part_of(filled, cell))
     assert json.loads(metadata.metadata[b"attnlab"])["config"] == {"x": 7, "shift": 0.0}
     assert set(metadata.metadata) == {b"attnlab"}
+
+
+def test_a_store_that_another_process_makes_meanwhile_is_recognised(tmp_path, monkeypatch):
+    root = tmp_path / "store"
+    root.mkdir()
+    listed = Path.iterdir
+
+    def meanwhile(path):
+        if path == root:
+            (root / MARKER).write_text('{"format": 1}\n')
+            (root / "tmp").mkdir(exist_ok=True)
+        return listed(path)
+
+    monkeypatch.setattr(Path, "iterdir", meanwhile)
+    assert Store(root).kinds() == []
