@@ -20,8 +20,7 @@ from attnlab.errors import AttnlabError, UserError
 from attnlab.lab import ledger as lab_ledger
 from attnlab.lab.catalog import load_study, study_names
 from attnlab.lab.cell import CellKind, config_values
-from attnlab.lab.engine import InProcess, attempt, open_engine
-from attnlab.lab.part import Finished
+from attnlab.lab.engine import Done, InProcess, attempt, open_engine
 from attnlab.lab.progress import duration
 from attnlab.lab.runner import Summary, failure, run_cells
 from attnlab.lab.store import Store
@@ -146,21 +145,21 @@ def run_one(kind_name: str, arguments: Sequence[str], console: Console) -> int:
     )
     check_seed(getattr(parsed.config, "seed", 0))
     cell = kind(parsed.config)
-    if not parsed.common.store.exists():  # a refused configuration leaves no store behind
-        _raise_failure(attempt(cell))
+    engine = InProcess()
+    if not parsed.common.store.exists():
+        # Computed first: a refused configuration leaves no store behind.
+        finished = attempt(cell)
+        if finished.error:
+            raise failure(finished)
+        engine = Done((finished,))
     store = parsed.common.open(create=True)
-    summary = run_cells([cell], study.name, store, InProcess(), console)
+    summary = run_cells([cell], study.name, store, engine, console)
     for _, error in summary.failed:
         raise error
     rows = store.rows(cell) or []
     values = {**config_values(cell.config), **config_values(rows[0])} if rows else {}
     print_rows(["quantity", "value"], list(values.items()), console)
     return 0
-
-
-def _raise_failure(finished: Finished) -> None:
-    if finished.error:
-        raise failure(finished)
 
 
 def bench(command: cli.Bench, console: Console) -> int:

@@ -265,3 +265,11 @@ def test_nothing_is_ever_pickled(filled):
     files = [p for p in filled.rglob("*") if p.is_file()]
     assert len(files) > 34
     assert {p.read_bytes()[:1] for p in files}.isdisjoint({b"\x80", b"("})
+
+
+def test_a_cell_run_without_a_store_makes_one_and_is_kept_and_logged(attnlab):
+    ran = attnlab("run", "toy_square", "--x", "4")
+    assert ran.returncode == 0, ran.stderr
+    (log,) = (attnlab.store / "runs").iterdir()
+    assert len(log.read_text().splitlines()) == 2
+    assert len(attnlab.contents()) == 1

@@ -30,7 +30,7 @@ from attnlab.estimators.shared_fits import (
 )
 from attnlab.problems import arguments
 from attnlab.problems.single_index import SingleIndexRegression
-from attnlab.theory.error_point import ErrorPoint, Model
+from attnlab.theory.error_point import ErrorPoint, Model, listed
 
 
 def simulate(
@@ -54,13 +54,7 @@ def simulate(
     takes the norm's finite-d fluctuation away. `block` bounds the prompts whose features are held
     at once and changes no draw. `memory` (bytes) overrides what the machine says it has.
     """
-    several = [models] if isinstance(models, Model) else list(models)
-    sizes = [n] if isinstance(n, int) else list(n)
-    ridges = [ridge] if isinstance(ridge, int | float) else list(ridge)
-    for size in sizes:
-        arguments.integer("n", size, 1)
-    for value in ridges:
-        arguments.non_negative("ridge", value)
+    several, sizes, ridges = listed(models, n, ridge)
     if not several or not sizes or not ridges:
         raise UserError("models, n and ridge must each have at least one entry, got an empty one.")
     runs, test = arguments.integer("runs", runs, 1), arguments.integer("test", test, 2)

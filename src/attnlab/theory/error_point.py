@@ -7,12 +7,14 @@ is the number to report.
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from attnlab.estimate import Estimate
 from attnlab.models.linear_attention import LinearAttention
 from attnlab.models.random_transformer import EquivalentModel, RandomTransformer
+from attnlab.problems import arguments
 
 Model = LinearAttention | RandomTransformer | EquivalentModel
 Quantity = Literal["icl", "idg", "train"]
@@ -64,6 +66,20 @@ class ErrorPoint:
     def _values(self, quantity: Quantity) -> list[float]:
         position = ("icl", "idg", "train").index(quantity)
         return [run[position] for run in self.runs] or [getattr(self, quantity).value]
+
+
+def listed(
+    models: Model | Sequence[Model], n: int | Sequence[int], ridge: float | Sequence[float]
+) -> tuple[list[Model], list[int], Sequence[float]]:
+    """What laws and simulations are asked for: one or many models, sizes and ridges."""
+    several = [models] if isinstance(models, Model) else list(models)
+    sizes = [n] if isinstance(n, int) else list(n)
+    ridges = [ridge] if isinstance(ridge, int | float) else list(ridge)
+    for size in sizes:
+        arguments.integer("n", size, 1)
+    for value in ridges:
+        arguments.non_negative("ridge", value)
+    return several, sizes, ridges
 
 
 def _quantile(values: list[float], q: float) -> float:

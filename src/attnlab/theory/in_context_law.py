@@ -19,7 +19,7 @@ from attnlab.models.random_transformer import EquivalentModel, RandomTransformer
 from attnlab.problems import arguments
 from attnlab.problems.single_index import SingleIndexRegression
 from attnlab.theory import linear_attention_law
-from attnlab.theory.error_point import ErrorPoint, Model
+from attnlab.theory.error_point import ErrorPoint, Model, listed
 from attnlab.theory.linear_attention_law import LawErrors, Setting, target_constants
 from attnlab.theory.random_transformer_law import RandomFeaturesLaw, feature_constants
 from attnlab.theory.random_transformer_refined import (
@@ -174,13 +174,7 @@ def _part(sample: Sample, i: int, parts: int) -> Sample:
 def _grid(
     models: Model | Sequence[Model], n: int | Sequence[int], ridge: float | Sequence[float]
 ) -> list[tuple[Model, int, float]]:
-    several = [models] if isinstance(models, Model) else list(models)
-    sizes = [n] if isinstance(n, int) else list(n)
-    ridges = [ridge] if isinstance(ridge, int | float) else list(ridge)
-    for size in sizes:
-        arguments.integer("n", size, 1)
-    for value in ridges:
-        arguments.non_negative("ridge", value)
+    several, sizes, ridges = listed(models, n, ridge)
     return [(model, size, value) for model in several for size in sizes for value in ridges]
 
 
