@@ -1,0 +1,1 @@
+"""Reading: weights in, the algorithm they carry out."""
