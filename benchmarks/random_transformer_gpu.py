@@ -65,10 +65,12 @@ def panels(d: int):
     for alpha in ALPHAS:
         yield f"2(a) l={alpha:g}d", problem("relu", round(alpha * d)), everything, [n], [1e-8]
     widths = [round(psi * n) for psi in PSIS]
-    relu = [RandomTransformer(width, "relu") for width in widths]
-    tanh = [RandomTransformer(width, "tanh") for width in widths]
-    yield "2(b) tanh", problem("relu", d), tanh, [n], [1e-8]
-    yield "2(b,c) relu", problem("relu", d), relu, [n], list(RIDGES)
+    models = [model for width in widths for model in list(models_of(width))[2:]]
+    yield "2(b)", problem("relu", d), models, [n], [1e-8]
+    models = [
+        make(width, "relu") for width in widths for make in (RandomTransformer, EquivalentModel)
+    ]
+    yield "2(c)", problem("relu", d), models, [n], list(RIDGES)
 
 
 def share(d: int, single: float, double: float, arrays: Accelerator) -> None:

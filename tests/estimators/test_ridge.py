@@ -81,7 +81,7 @@ def test_one_eigendecomposition_equals_a_factorisation_each(seed):
     factored = solve(Host(), lower, 20, right, penalties, many=99)
     for a, b in zip(spectral, factored, strict=True):
         np.testing.assert_allclose(a.x, b.x, rtol=1e-9, atol=1e-12)
-        assert b.condition >= a.condition / 2
+        assert b.condition >= a.condition / 10
         assert b.condition <= a.condition * (1 + 1e-9)
 
 

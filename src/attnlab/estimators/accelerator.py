@@ -2,39 +2,54 @@
 
 The methods are those of `attnlab.estimators.arrays.Host`. Gram matrices are products in float64,
 which costs a data-centre GPU no more than float32 does, computed in panels that cover the lower
-triangle. F and z come from JAX's counter-based generator, tile by tile.
+triangle. Prompts, F and z come from JAX's counter-based generator, group by group and tile by tile.
 """
 
 import math
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from attnlab.models.random_transformer import COLUMNS, NOISE, ROWS, WEIGHTS
+from attnlab.problems.single_index import STREAMS, Prompts, SingleIndexRegression, Split, TasksOf
 
-ITERATIONS = 5  # of the power method, enough for a condition number within a factor of two
+ITERATIONS = 3  # of the power method for the largest eigenvalue
+INVERSE = 2  # the same for the smallest, right in its order of magnitude
+PROMPTS = 20  # first stream of the prompts; below it are F and z
 
 
 class Accelerator:
-    """JAX arrays on the default device; needs JAX, and is tested on its CPU backend as well."""
+    """JAX arrays on the default device; needs JAX, and is tested on its CPU backend as well.
 
-    def __init__(self, dtype: Any = np.float32, precision: str = "highest") -> None:
+    `host_prompts` draws the prompts as `Host` does: the same numbers, at the host's speed.
+    """
+
+    block = 10_000  # prompts whose features are held at once
+
+    def __init__(
+        self, dtype: Any = np.float32, precision: str = "highest", *, host_prompts: bool = False
+    ) -> None:
         import jax
         import jax.numpy as jnp
 
         self.jax, self.jnp, self.dtype = jax, jnp, np.dtype(dtype)
-        self._gram = jax.jit(_panel_gram, donate_argnums=0)
-        self._cross = jax.jit(lambda a, r, y: a + r.astype(a.dtype).T @ y, donate_argnums=0)
-        self._product = jax.jit(lambda a, b: jnp.matmul(a, b, precision=precision))
-        self._predict = jax.jit(lambda a, b: a.astype(b.dtype) @ b)
-        self._vectors = jax.jit(lambda x, b: (x[:, :, None] * b[:, None, :]).reshape(len(x), -1))
-        self._draw = jax.jit(_draw, static_argnums=(3, 4, 5, 6, 7))
-        self._cholesky = jax.jit(_cholesky, static_argnums=1)
-        self._symmetric = jax.jit(lambda a, b: _symmetrised(a) @ b)
-        self._solve = jax.jit(lambda c, b: jax.scipy.linalg.cho_solve((c, True), b))
-        self._norm = jax.jit(_norm, static_argnums=1)
-        self._inverse_norm = jax.jit(_inverse_norm)
+        self.host_prompts = host_prompts
+        # Trying out kernels takes a second a program, and every size is a program of its own.
+        quick = {"xla_gpu_autotune_level": 0} if jax.default_backend() == "gpu" else {}
+        jit = partial(jax.jit, compiler_options=quick)
+        self._gram = jit(_add_gram, donate_argnums=0)
+        self._cross = jit(lambda a, r, y: a + r.astype(a.dtype).T @ y, donate_argnums=0)
+        self._product = jit(lambda a, b: jnp.matmul(a, b, precision=precision))
+        self._predict = jit(lambda a, b: a.astype(b.dtype) @ b)
+        self._vectors = jit(lambda x, b: (x[:, :, None] * b[:, None, :]).reshape(len(x), -1))
+        self._draw = jit(_draw, static_argnums=(3, 4, 5, 6, 7))
+        self._symmetric = jit(lambda a, b: _symmetrised(a) @ b)
+        self._norm = jit(_norm, static_argnums=1)
+        self._factored = jit(_factored, static_argnums=1)
+        self._activate = jit(_activate, static_argnums=(0, 3))
+        self._square_errors = jit(_square_errors)
 
     def available_memory(self) -> float:
         """Bytes of the device that are free, infinite where it does not say."""
@@ -57,11 +72,27 @@ class Accelerator:
         """vec(x b^T) for each row."""
         return self._vectors(query, memory)
 
-    def weights(self, seed: int, rows: int, width: int) -> Any:
-        """G, i.i.d. N(0, 1), a tile of columns at a time."""
+    def prompts(
+        self, problem: SingleIndexRegression, count: int, seed: int, tasks: TasksOf, split: Split
+    ) -> Prompts:
+        """`count` prompts; labels and signals are NumPy's, the rest stays on the device."""
+        if self.host_prompts:
+            return problem.all_prompts(count, seed=seed, tasks=tasks, split=split)
+        from attnlab.problems.single_index_device import device_prompts
+
+        pool = problem.pool(seed) if tasks == "pool" else None
+        key = self._key(seed, PROMPTS + STREAMS[split, tasks])
+        # The precision is set here as well, because prompts may be drawn by a thread of their own.
+        with self.jax.enable_x64(True):
+            pool = None if pool is None else self.put(pool)
+            query, memory, *rest = device_prompts(problem, key, count, pool, self.dtype.name)
+            return Prompts(query, memory, *(np.asarray(part, np.float64) for part in rest))
+
+    def weights(self, seed: int, rows: int, width: int, t: float) -> Any:
+        """F, i.i.d. N(0, 1 / t), a tile of columns at a time."""
         tiles = -(-width // COLUMNS)
         drawn = self._draw(self._key(seed, WEIGHTS), 0, 0, tiles, 1, COLUMNS, rows, self.dtype.name)
-        return drawn[:width].T
+        return (drawn[:width] / math.sqrt(t)).astype(self.dtype).T
 
     def noise(self, seed: int, start: int, count: int, width: int) -> Any:
         """z, i.i.d. N(0, 1)."""
@@ -91,14 +122,22 @@ class Accelerator:
         """total + rows^T labels."""
         return self._cross(total, rows, labels)
 
-    def cholesky(self, lower: Any, size: int, shift: float) -> Any | None:
-        """The factor of lower[:size, :size] + shift, None where it is not positive definite."""
-        factor = self._cholesky(lower, size, shift)
-        return factor if bool(self.jnp.isfinite(factor[-1, -1])) else None
+    def activate(self, model: Any, U: Any, z: Any, width: int) -> Any:
+        """The model's features from the pre-activations U, without noise where z is None."""
+        return self._activate(model, U, z, width)
 
-    def cholesky_solve(self, factor: Any, right: Any) -> Any:
-        """A^-1 right."""
-        return self._solve(factor, right)
+    def square_errors(self, rows: Any, weights: Any, constants: Any, labels: Any) -> Any:
+        """Sums over the rows of the squared errors of several fits, and of their squares."""
+        return self._square_errors(rows, weights, self.double(constants), self.double(labels))
+
+    def factored(self, lower: Any, size: int, shift: float, right: Any) -> tuple[Any, float] | None:
+        """x of (A + shift) x = right and a bound from below of |(A + shift)^-1|, by Cholesky.
+
+        A is lower[:size, :size]; None where the sum is not positive definite.
+        """
+        x, inverse = self._factored(lower, size, shift, right, self.double(power_start(size)))
+        found = float(inverse)
+        return (x, found) if math.isfinite(found) else None
 
     def multiply_symmetric(self, lower: Any, size: int, right: Any) -> Any:
         """A right from the lower triangle of A."""
@@ -107,10 +146,6 @@ class Accelerator:
     def norm(self, lower: Any, size: int) -> float:
         """The largest eigenvalue of A, from below."""
         return float(self._norm(lower, size, self.double(power_start(size))))
-
-    def inverse_norm(self, factor: Any) -> float:
-        """The largest eigenvalue of A^-1, from below."""
-        return float(self._inverse_norm(factor, self.double(power_start(len(factor)))))
 
     def eigh(self, lower: Any, size: int) -> tuple[Any, Any]:
         """Eigenvalues in ascending order and eigenvectors."""
@@ -132,37 +167,64 @@ def power_start(size: int) -> np.ndarray:
 
 
 def _norm(lower: Any, size: int, start: Any) -> Any:
-    A = _symmetrised(lower[:size, :size])
-    return _norm_by_power(lambda vector: A @ vector, start)
-
-
-def _inverse_norm(factor: Any, start: Any) -> Any:
-    import jax
-
-    return _norm_by_power(lambda v: jax.scipy.linalg.cho_solve((factor, True), v), start)
-
-
-def _norm_by_power(apply: Any, start: Any) -> Any:
-    """All iterations in one program: the host waits once."""
+    """The largest eigenvalue by the power method, all iterations in one program."""
     import jax
     import jax.numpy as jnp
 
+    A = _symmetrised(lower[:size, :size])
+
     def step(_: Any, state: Any) -> Any:
-        vector = apply(state[0])
+        vector = A @ state[0]
         value = jnp.linalg.norm(vector)
         return vector / value, value
 
     return jax.lax.fori_loop(0, ITERATIONS, step, (start, jnp.zeros((), start.dtype)))[1]
 
 
-def _panel_gram(total: Any, rows: Any) -> Any:
+def _factored(lower: Any, size: int, shift: Any, right: Any, start: Any) -> Any:
+    """The right-hand side alone: a GPU solves for one vector far faster than for a few."""
+    import jax
+    import jax.numpy as jnp
+
+    A = _symmetrised(lower[:size, :size]) + shift * jnp.eye(size, dtype=lower.dtype)
+    factor = jax.lax.linalg.cholesky(A, symmetrize_input=False)
+
+    def step(_: Any, state: Any) -> Any:
+        vector = jax.scipy.linalg.cho_solve((factor, True), state[0])
+        value = jnp.linalg.norm(vector)
+        return vector / value, value
+
+    x = jax.scipy.linalg.cho_solve((factor, True), right)
+    return x, jax.lax.fori_loop(0, INVERSE, step, (start, jnp.zeros((), start.dtype)))[1]
+
+
+def _activate(model: Any, U: Any, z: Any, width: int) -> Any:
+    return model.activate(U[:, :width], None if z is None else z[:, :width])
+
+
+def _square_errors(rows: Any, weights: Any, constants: Any, labels: Any) -> Any:
+    import jax.numpy as jnp
+
+    answers = rows.astype(weights.dtype) @ weights + constants[None, :]
+    squares = (labels[:, None] - answers) ** 2
+    return jnp.stack([squares.sum(0), (squares**2).sum(0)], axis=1)
+
+
+def _add_gram(total: Any, rows: Any) -> Any:
+    return total + _lower_product(rows.astype(total.dtype), levels=3)
+
+
+def _lower_product(rows: Any, levels: int) -> Any:
+    """rows^T rows with zeros in the upper blocks: halves that meet only below the diagonal."""
+    import jax.numpy as jnp
+
     m = rows.shape[1]
-    wide = rows.astype(total.dtype)
-    panel = max(-(-m // 8), 256)
-    for left in range(0, m, panel):
-        right = min(left + panel, m)
-        total = total.at[left:, left:right].add(wide[:, left:].T @ wide[:, left:right])
-    return total
+    if levels == 0 or m < 512:
+        return rows.T @ rows
+    left, right = rows[:, : m // 2], rows[:, m // 2 :]
+    top, bottom = _lower_product(left, levels - 1), _lower_product(right, levels - 1)
+    zero = jnp.zeros((left.shape[1], right.shape[1]), rows.dtype)
+    return jnp.block([[top, zero], [right.T @ left, bottom]])
 
 
 def _draw(
@@ -183,10 +245,3 @@ def _symmetrised(lower: Any) -> Any:
     import jax.numpy as jnp
 
     return jnp.tril(lower) + jnp.tril(lower, -1).T
-
-
-def _cholesky(lower: Any, size: int, shift: Any) -> Any:
-    import jax
-
-    A = _symmetrised(lower[:size, :size]) + shift * jax.numpy.eye(size, dtype=lower.dtype)
-    return jax.lax.linalg.cholesky(A, symmetrize_input=False)

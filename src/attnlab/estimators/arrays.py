@@ -2,8 +2,8 @@
 
 Both keep features in the precision asked for (float32 unless told) and Gram matrices in float64,
 in their lower triangle only. On the host a block's product is a SYRK in the features' precision,
-added to the float64 total; an accelerator multiplies in float64, which costs it no more. Prompts
-are the same numbers on both; F and z come from the generators of each.
+added to the float64 total; an accelerator multiplies in float64, which costs it no more. Prompts,
+F and z come from the generators of each, with the same law.
 """
 
 import math
@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from attnlab.estimators.accelerator import ITERATIONS, Accelerator, power_start
+from attnlab.estimators.accelerator import INVERSE, ITERATIONS, Accelerator, power_start
 from attnlab.models.random_transformer import feature_noise, random_weights
+from attnlab.problems.single_index import Prompts, SingleIndexRegression, Split, TasksOf
 
 STRIP = 512
 SMALL = 1200
@@ -25,6 +26,8 @@ SMALL = 1200
 
 class Host:
     """NumPy arrays; `dtype` is the precision of the features."""
+
+    block = 2048  # prompts whose features are held at once
 
     def __init__(self, dtype: Any = np.float32) -> None:
         self.dtype = np.dtype(dtype)
@@ -59,9 +62,17 @@ class Host:
         """vec(x b^T) for each row."""
         return (query[:, :, None] * memory[:, None, :]).reshape(len(query), -1)
 
-    def weights(self, seed: int, rows: int, width: int) -> Any:
-        """G, i.i.d. N(0, 1)."""
-        return random_weights(seed, rows, width, self.dtype)
+    def prompts(
+        self, problem: SingleIndexRegression, count: int, seed: int, tasks: TasksOf, split: Split
+    ) -> Prompts:
+        """`count` prompts."""
+        return problem.all_prompts(count, seed=seed, tasks=tasks, split=split)
+
+    def weights(self, seed: int, rows: int, width: int, t: float) -> Any:
+        """F, i.i.d. N(0, 1 / t)."""
+        G = random_weights(seed, rows, width, self.dtype)
+        G *= 1 / math.sqrt(t)
+        return G
 
     def noise(self, seed: int, start: int, count: int, width: int) -> Any:
         """z, i.i.d. N(0, 1)."""
@@ -95,17 +106,31 @@ class Host:
         total += rows.T.astype(np.float64) @ labels
         return total
 
-    def cholesky(self, lower: Any, size: int, shift: float) -> Any | None:
-        """The factor of lower[:size, :size] + shift, None where it is not positive definite."""
+    def activate(self, model: Any, U: Any, z: Any, width: int) -> Any:
+        """The model's features from the pre-activations U, without noise where z is None."""
+        return model.activate(U[:, :width], None if z is None else z[:, :width])
+
+    def square_errors(self, rows: Any, weights: Any, constants: Any, labels: Any) -> Any:
+        """Sums over the rows of the squared errors of several fits, and of their squares."""
+        squares = (labels[:, None] - self.predict(rows, weights) - constants) ** 2
+        return np.stack([squares.sum(0), (squares**2).sum(0)], axis=1)
+
+    def factored(self, lower: Any, size: int, shift: float, right: Any) -> tuple[Any, float] | None:
+        """x of (A + shift) x = right and a bound from below of |(A + shift)^-1|, by Cholesky.
+
+        A is lower[:size, :size]; None where the sum is not positive definite.
+        """
         A = np.array(lower[:size, :size], order="C")
         A.flat[:: size + 1] += shift
         # Row-major lower is column-major upper: LAPACK works in place without a copy.
         factor, info = _routines().dpotrf(A.T, lower=0, clean=0, overwrite_a=1)
-        return factor if info == 0 else None
+        if info != 0:
+            return None
 
-    def cholesky_solve(self, factor: Any, right: Any) -> Any:
-        """A^-1 right."""
-        return _routines().dpotrs(factor, right, lower=0)[0]
+        def inverse(vector: Any) -> Any:
+            return _routines().dpotrs(factor, vector, lower=0)[0]
+
+        return inverse(right), _norm_by_power(size, INVERSE, inverse)
 
     def multiply_symmetric(self, lower: Any, size: int, right: Any) -> Any:
         """A right from the lower triangle of A."""
@@ -113,11 +138,7 @@ class Host:
 
     def norm(self, lower: Any, size: int) -> float:
         """The largest eigenvalue of A, from below."""
-        return _norm_by_power(size, lambda v: self.multiply_symmetric(lower, size, v))
-
-    def inverse_norm(self, factor: Any) -> float:
-        """The largest eigenvalue of A^-1, from below."""
-        return _norm_by_power(len(factor), lambda v: self.cholesky_solve(factor, v))
+        return _norm_by_power(size, ITERATIONS, lambda v: self.multiply_symmetric(lower, size, v))
 
     def eigh(self, lower: Any, size: int) -> tuple[Any, Any]:
         """Eigenvalues in ascending order and eigenvectors."""
@@ -133,9 +154,9 @@ class Host:
 Arrays = Host | Accelerator
 
 
-def _norm_by_power(size: int, apply: Callable[[Any], Any]) -> float:
+def _norm_by_power(size: int, iterations: int, apply: Callable[[Any], Any]) -> float:
     vector, value = power_start(size), 0.0
-    for _ in range(ITERATIONS):
+    for _ in range(iterations):
         vector = apply(vector)
         value = float(np.linalg.norm(vector))
         if not 0 < value < math.inf:

@@ -20,7 +20,6 @@ from attnlab.estimate import Estimate
 from attnlab.estimators.arrays import Arrays, Host
 from attnlab.estimators.ridge import IllConditioned, require_memory
 from attnlab.estimators.shared_fits import (
-    BLOCK,
     Outcome,
     draw,
     memory_needed,
@@ -43,7 +42,7 @@ def simulate(
     seed: int = 0,
     test: int = 2000,
     rescale: bool = False,
-    block: int = BLOCK,
+    block: int | None = None,
     arrays: Arrays | None = None,
     memory: float | None = None,
 ) -> list[ErrorPoint]:
@@ -52,14 +51,16 @@ def simulate(
     A standard error is that of the mean over runs; of a single run it is that of its test prompts.
     `test` prompts of each kind are drawn a run. `rescale` gives every vec H the same norm, which
     takes the norm's finite-d fluctuation away. `block` bounds the prompts whose features are held
-    at once and changes no draw. `memory` (bytes) overrides what the machine says it has.
+    at once (the arrays' own bound unless given) and changes no draw. `memory` (bytes) overrides
+    what the machine says it has.
     """
     several, sizes, ridges = listed(models, n, ridge)
     if not several or not sizes or not ridges:
         raise UserError("models, n and ridge must each have at least one entry, got an empty one.")
     runs, test = arguments.integer("runs", runs, 1), arguments.integer("test", test, 2)
     arrays = Host() if arrays is None else arrays
-    plan = plan_fits(problem, several, sizes, arguments.integer("block", block, 1))
+    block = arguments.integer("block", arrays.block if block is None else block, 1)
+    plan = plan_fits(problem, several, sizes, block)
     require_moments(problem, plan)
     require_memory(arrays, memory_needed(problem, several, sizes, block), "the fits", memory)
     points: dict[tuple[Model, int, float], list[Outcome]] = {}
@@ -67,11 +68,11 @@ def simulate(
     seeds = [seed_of_run(seed, run) for run in range(runs)]
     with arrays.session(largest), ThreadPoolExecutor(max_workers=1) as ahead:
         # The next run's prompts are drawn while this one is fitted.
-        drawing = ahead.submit(draw, problem, plan, seeds[0], test, rescale)
+        drawing = ahead.submit(draw, problem, plan, seeds[0], test, rescale, arrays)
         for run_seed, following in itertools.zip_longest(seeds, seeds[1:]):
             drawn = drawing.result()
             if following is not None:
-                drawing = ahead.submit(draw, problem, plan, following, test, rescale)
+                drawing = ahead.submit(draw, problem, plan, following, test, rescale, arrays)
             for key, outcome in run_fits(problem, plan, ridges, run_seed, drawn, arrays):
                 points.setdefault(key, []).append(outcome)
     return [

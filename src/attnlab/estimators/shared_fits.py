@@ -23,7 +23,6 @@ from attnlab.models.random_transformer import EquivalentModel
 from attnlab.problems.single_index import Prompts, SingleIndexRegression, rescaled
 from attnlab.theory.error_point import Model
 
-BLOCK = 2048
 SCALE = 8192
 TESTED = ("icl", "idg")
 
@@ -96,14 +95,20 @@ def _key(model: Model) -> Any:
 Drawn = tuple[float, dict[str, Prompts]]
 
 
-def draw(problem: SingleIndexRegression, plan: Plan, seed: int, test: int, rescale: bool) -> Drawn:
-    """The scale t and the prompts of one run; it needs no accelerator and can be done ahead."""
-    train = problem.all_prompts(plan.sizes[-1], seed=seed, tasks="pool", split="train")
-    t = scale_of(problem, seed) if plan.widest or rescale else 1.0
+def draw(
+    problem: SingleIndexRegression,
+    plan: Plan,
+    seed: int,
+    test: int,
+    rescale: bool,
+    arrays: Arrays,
+) -> Drawn:
+    """The scale t and the prompts of one run; it can be done ahead of the fits."""
+    t = scale_of(problem, seed, arrays) if plan.widest or rescale else 1.0
     draws = {
-        "train": train,
-        "icl": problem.all_prompts(test, seed=seed, tasks="fresh", split="test"),
-        "idg": problem.all_prompts(test, seed=seed, tasks="pool", split="test"),
+        "train": arrays.prompts(problem, plan.sizes[-1], seed, "pool", "train"),
+        "icl": arrays.prompts(problem, test, seed, "fresh", "test"),
+        "idg": arrays.prompts(problem, test, seed, "pool", "test"),
     }
     if rescale:
         draws = {kind: rescaled(prompts, t) for kind, prompts in draws.items()}
@@ -120,20 +125,19 @@ def run_fits(
 ) -> list[tuple[tuple[Model, int, float], Outcome]]:
     """One run: fit and test everything in the plan on what was drawn for it."""
     t, draws = drawn
-    G = arrays.weights(seed, problem.directions, plan.widest) if plan.widest else None
-    fits = _train(plan, ridges, draws["train"], G, t, seed, arrays, problem.d)
+    F = arrays.weights(seed, problem.directions, plan.widest, t) if plan.widest else None
+    fits = _train(plan, ridges, draws["train"], F, seed, arrays, problem.d)
     for kind in TESTED:
-        _test(plan, fits, draws[kind], G, t, kind, arrays)
+        _test(plan, fits, draws[kind], F, kind, arrays)
     return [pair for of_family in fits for pair in of_family]
 
 
-def scale_of(problem: SingleIndexRegression, seed: int) -> float:
+def scale_of(problem: SingleIndexRegression, seed: int, arrays: Arrays) -> float:
     """t = tr Cov(vec H), the mean of |vec H|^2 over the first SCALE training prompts.
 
     Always as many, so that F does not depend on which sample sizes are asked for together.
     """
-    blocks = problem.prompts(SCALE, seed=seed, tasks="pool", split="train")
-    return float(np.concatenate([block.square_norms() for block in blocks]).mean())
+    return float(arrays.prompts(problem, SCALE, seed, "pool", "train").square_norms().mean())
 
 
 Fits = list[list[tuple[tuple[Model, int, float], Outcome]]]
@@ -143,8 +147,7 @@ def _train(
     plan: Plan,
     ridges: Sequence[float],
     prompts: Prompts,
-    G: Any,
-    t: float,
+    F: Any,
     seed: int,
     arrays: Arrays,
     d: int,
@@ -158,7 +161,7 @@ def _train(
             fits[i].append(((model, fit.n, value), Outcome(fit)))
 
     for start, stop in _blocks(plan):
-        H, U = _features(prompts, slice(start, stop), G, t, arrays)
+        H, U = _features(prompts, slice(start, stop), F, arrays)
         z = arrays.noise(seed, start, stop - start, plan.noisy) if plan.noisy else None
         y = prompts.label[start:stop]
         for i, family in enumerate(plan.families):
@@ -167,7 +170,7 @@ def _train(
             width = max(family.primal if primal else 0, family.dual if dual else 0)
             if width == 0:
                 continue
-            rows = _map(family.map, H, U, z, width)
+            rows = _map(family.map, H, U, z, width, arrays)
             if dual:
                 kept[i].append(rows[: family.kept - start, : family.dual])
             if equation is None:
@@ -193,22 +196,18 @@ def _train(
     return fits
 
 
-def _test(
-    plan: Plan, fits: Fits, prompts: Prompts, G: Any, t: float, kind: str, arrays: Arrays
-) -> None:
+def _test(plan: Plan, fits: Fits, prompts: Prompts, F: Any, kind: str, arrays: Arrays) -> None:
     count = len(prompts.label)
-    squares = [np.zeros((len(of_family), 2)) for of_family in fits]
-    weights = [_side_by_side(of_family) for of_family in fits]
-    on_device = [arrays.double(w) for w in weights]
+    weights = [arrays.double(_side_by_side(of_family)) for of_family in fits]
+    constants = [np.array([outcome.fit.intercept for _, outcome in of]) for of in fits]
+    sums: list[Any] = [0.0] * len(fits)
     for start, stop in even_blocks(count, plan.block):
         part = slice(start, stop)
-        H, U = _features(prompts, part, G, t, arrays)
+        H, U = _features(prompts, part, F, arrays)
         for i, family in enumerate(plan.families):
-            rows = _map(family.map, H, U, None, len(weights[i]))
-            answers = arrays.get(arrays.predict(rows, on_device[i]))
-            constants = np.array([outcome.fit.intercept for _, outcome in fits[i]])
-            error = (prompts.label[part, None] - answers - constants) ** 2
-            squares[i] += np.stack([error.sum(0), (error**2).sum(0)], axis=1)
+            rows = _map(family.map, H, U, None, len(weights[i]), arrays)
+            sums[i] += arrays.square_errors(rows, weights[i], constants[i], prompts.label[part])
+    squares = [arrays.get(total) for total in sums]
     for i, family in enumerate(plan.families):
         noise = 0.0 if isinstance(family.map, LinearAttention) else family.map.noise
         for (_, outcome), (total, fourth) in zip(fits[i], squares[i], strict=True):
@@ -236,18 +235,13 @@ def even_blocks(count: int, block: int) -> list[tuple[int, int]]:
     return list(itertools.pairwise(cuts))
 
 
-def _features(prompts: Prompts, part: slice, G: Any, t: float, arrays: Arrays) -> tuple[Any, Any]:
+def _features(prompts: Prompts, part: slice, F: Any, arrays: Arrays) -> tuple[Any, Any]:
     H = arrays.vectors(arrays.put(prompts.query[part]), arrays.put(prompts.memory[part]))
-    if G is None:
-        return H, None
-    scaled = arrays.put(prompts.memory[part] / math.sqrt(t))
-    return H, arrays.product(arrays.vectors(arrays.put(prompts.query[part]), scaled), G)
+    return H, None if F is None else arrays.product(H, F)
 
 
-def _map(model: Model, H: Any, U: Any, z: Any, width: int) -> Any:
-    if isinstance(model, LinearAttention):
-        return H
-    return model.activate(U[:, :width], None if z is None else z[:, :width])
+def _map(model: Model, H: Any, U: Any, z: Any, width: int, arrays: Arrays) -> Any:
+    return H if isinstance(model, LinearAttention) else arrays.activate(model, U, z, width)
 
 
 def _intercept(model: Model) -> bool:
@@ -298,7 +292,7 @@ def memory_needed(
     problem: SingleIndexRegression,
     models: Sequence[Model],
     n: Sequence[int],
-    block: int = BLOCK,
+    block: int = 2048,
 ) -> float:
     """Bytes at the worst moment: m^2 for each family, not n m, unless m exceeds n."""
     plan = plan_fits(problem, models, n, block)

@@ -10,7 +10,7 @@ the size of a block nor the number of prompts changes any of them.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -20,22 +20,26 @@ from attnlab.problems import arguments
 
 GROUP = 128  # prompts that share a generator
 TasksOf = Literal["pool", "fresh"]
-_STREAMS = {("train", "pool"): 1, ("train", "fresh"): 2, ("test", "pool"): 3, ("test", "fresh"): 4}
+Split = Literal["train", "test"]
+STREAMS = {("train", "pool"): 1, ("train", "fresh"): 2, ("test", "pool"): 3, ("test", "fresh"): 4}
 
 
 class Prompts(NamedTuple):
-    """n prompts: x_{l+1}, the context's b, the label y_{l+1} and its signal xi^T x_{l+1}."""
+    """n prompts: x_{l+1}, the context's b, the label y_{l+1} and its signal xi^T x_{l+1}.
 
-    query: Float[np.ndarray, "n d"]
-    memory: Float[np.ndarray, "n e"]
+    x and b are NumPy's or JAX's arrays, wherever the features will be computed.
+    """
+
+    query: Float[Any, "n d"]
+    memory: Float[Any, "n e"]
     label: Float[np.ndarray, " n"]
     signal: Float[np.ndarray, " n"]
 
-    def features(self) -> Float[np.ndarray, "n D"]:
+    def features(self) -> Float[Any, "n D"]:
         """vec(H) for each prompt, row-major: entry i (d + 1) + j is x_i b_j."""
         return (self.query[:, :, None] * self.memory[:, None, :]).reshape(len(self.label), -1)
 
-    def square_norms(self) -> Float[np.ndarray, " n"]:
+    def square_norms(self) -> Float[Any, " n"]:
         """|vec H|^2 = |x|^2 |b|^2."""
         return (self.query**2).sum(1) * (self.memory**2).sum(1)
 
@@ -92,7 +96,7 @@ class SingleIndexRegression:
         *,
         seed: int,
         tasks: TasksOf = "pool",
-        split: Literal["train", "test"] = "train",
+        split: Split = "train",
         block: int = 4096,
     ) -> Iterator[Prompts]:
         """`count` prompts in blocks of at most `block`, which changes no prompt.
@@ -102,7 +106,7 @@ class SingleIndexRegression:
         """
         count, block = arguments.integer("count", count, 0), arguments.integer("block", block, 1)
         source = self._source(seed, tasks)
-        stream = _STREAMS[split, arguments.one_of("tasks", tasks, ("pool", "fresh"))]
+        stream = STREAMS[split, arguments.one_of("tasks", tasks, ("pool", "fresh"))]
         held: list[Prompts] = []
         ready = 0
         for start in range(0, count, GROUP):
@@ -116,10 +120,9 @@ class SingleIndexRegression:
         if ready:
             yield _join(held)
 
-    def all_prompts(self, count: int, *, seed: int, tasks: TasksOf, split: str) -> Prompts:
+    def all_prompts(self, count: int, *, seed: int, tasks: TasksOf, split: Split) -> Prompts:
         """The same prompts in one piece of count (2 d + 3) numbers."""
-        chosen = "train" if split == "train" else "test"
-        return _join(list(self.prompts(count, seed=seed, tasks=tasks, split=chosen)))
+        return _join(list(self.prompts(count, seed=seed, tasks=tasks, split=split)))
 
     def contexts(self, count: int, *, seed: int, tasks: TasksOf = "pool") -> Contexts:
         """`count` prompts with every x_i written out: the definition, for oracles and tokens."""
