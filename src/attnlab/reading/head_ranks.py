@@ -1,0 +1,168 @@
+"""What a head's two d x d forms are: their singular values, ranks, and distance to c I.
+
+Of a head with Q, K, V, O in R^(d x r), the form x^T Q K^T y scores a key against a query and
+O V^T x is what a token is turned into. Both have rank at most r, and everything here comes from
+two thin QR factorisations and r x r products, in O(d r^2); no d x d matrix is formed.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from attnlab.errors import UserError
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """How far a stored number may be from the one it stands for: max(relative |x|, absolute)."""
+
+    relative: float
+    absolute: float
+
+
+# Half a unit in the last place, and half the smallest subnormal.
+ROUNDINGS = {
+    "F64": Rounding(2.0**-53, 0.0),
+    "F32": Rounding(2.0**-24, 2.0**-150),
+    "F16": Rounding(2.0**-11, 2.0**-25),
+    "BF16": Rounding(2.0**-8, 2.0**-134),
+}
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One d x r factor of a form: itself, the triangle of its QR, its norms, its rounding error.
+
+    `error` bounds the Frobenius norm of what rounding may have changed.
+    """
+
+    matrix: Float[np.ndarray, "d r"]
+    triangle: Float[np.ndarray, "s r"]
+    frobenius: float
+    spectral: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Form:
+    """A d x d form A of rank at most r, read.
+
+    `rank` counts the singular values above `threshold`. Effective ranks: `stable_rank` is
+    ||A||_F^2 / ||A||_2^2 and `entropy_rank` is exp(-sum_i p_i log p_i), p = sigma / sum(sigma).
+    `angle` is that of A to the identity in degrees, arccos(<A, I> / (||A||_F ||I||_F)); `multiple`
+    is c = trace(A) / d, for which c I is nearest to A; `distance` is ||A - c I||_F / ||A||_F, the
+    sine of the angle. A and its transpose have the same reading. A form that is 0 has ranks 0 and
+    neither angle nor distance.
+    """
+
+    singular_values: tuple[float, ...]
+    threshold: float
+    rank: int
+    stable_rank: float
+    entropy_rank: float
+    norm: float
+    multiple: float
+    angle: float | None
+    distance: float | None
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Width d, heads H and rank r of a layer; key and value heads are shared by groups of heads."""
+
+    d: int
+    heads: int
+    rank: int
+    key_value_heads: int | None = None
+
+    @property
+    def share(self) -> float:
+        """H r / d, which is 1 by the habit of choosing r = d / H."""
+        return self.heads * self.rank / self.d
+
+    @property
+    def least_angle(self) -> float:
+        """The smallest angle to the identity, in degrees, that a form of rank r can have.
+
+        arccos sqrt(r / d): trace(A) <= sum(sigma) <= sqrt(r) ||A||_F, with equality for a multiple
+        of a projection onto r dimensions. To -I the largest is 180 degrees less that.
+        """
+        return math.degrees(math.acos(math.sqrt(min(self.rank / self.d, 1.0))))
+
+
+# Amsel, Yehudai, Bruna (arXiv:2407.16153), Appendix A, and the models' own published settings.
+PUBLIC_SIZES = {
+    "Vaswani et al. 2017": Sizes(512, 8, 64),
+    "LLaMA-65B": Sizes(8192, 64, 128),
+    "GPT-NeoX-20B": Sizes(6144, 64, 96),
+    "Qwen2.5-7B": Sizes(3584, 28, 128),
+    "Gemma-3-4B": Sizes(2560, 8, 256),
+}
+
+
+def factor(matrix: Float[np.ndarray, "d r"], dtype: str = "F64") -> Factor:
+    """A factor that was stored with this dtype."""
+    if matrix.ndim != 2 or not matrix.size:
+        raise UserError(f"A factor must have shape (d, r), got {matrix.shape}.")
+    if dtype not in ROUNDINGS:
+        raise UserError(f"dtype must be one of {', '.join(ROUNDINGS)}, got {dtype!r}.")
+    matrix = matrix.astype(np.float64, copy=False)
+    if not np.isfinite(matrix).all():
+        raise UserError("A factor must have finite entries.")
+    rounding = ROUNDINGS[dtype]
+    triangle = np.asarray(np.linalg.qr(matrix, mode="r"))
+    frobenius = float(np.linalg.norm(matrix))
+    error = math.hypot(rounding.relative * frobenius, rounding.absolute * math.sqrt(matrix.size))
+    return Factor(matrix, triangle, frobenius, float(np.linalg.norm(triangle, 2)), error)
+
+
+def read_form(left: Factor, right: Factor) -> Form:
+    """The form A = left right^T, from R_left R_right^T of the two triangles.
+
+    The threshold is what rounding can have done to a singular value, whatever the weights were
+    before it: with ||E|| the factors' errors, Weyl's inequality bounds the change by
+    ||E_l|| ||right||_2 + ||left||_2 ||E_r|| + ||E_l|| ||E_r||, to which the error of this
+    computation is added, max(d, r) eps ||left||_F ||right||_F. So rounding never adds to `rank`;
+    directions weaker than the threshold are not counted, though they may be real.
+    """
+    if left.matrix.shape != right.matrix.shape:
+        raise UserError(
+            f"Both factors must have one shape (d, r), got {left.matrix.shape} and "
+            f"{right.matrix.shape}."
+        )
+    d, r = left.matrix.shape
+    sigma = np.linalg.svd(left.triangle @ right.triangle.T, compute_uv=False)
+    rounded = left.error * right.spectral + left.spectral * right.error + left.error * right.error
+    threshold = rounded + max(d, r) * EPSILON * left.frobenius * right.frobenius
+    trace = float(np.vdot(left.matrix, right.matrix))
+    norm = float(np.linalg.norm(sigma))
+    cosine = min(max(trace / (norm * math.sqrt(d)), -1.0), 1.0) if norm > 0 else None
+    return Form(
+        singular_values=tuple(float(s) for s in sigma),
+        threshold=threshold,
+        rank=int((sigma > threshold).sum()),
+        stable_rank=stable_rank(sigma),
+        entropy_rank=entropy_rank(sigma),
+        norm=norm,
+        multiple=trace / d,
+        angle=None if cosine is None else math.degrees(math.acos(cosine)),
+        distance=None if cosine is None else math.sqrt(1 - cosine**2),
+    )
+
+
+def stable_rank(sigma: Float[np.ndarray, " s"]) -> float:
+    """||A||_F^2 / ||A||_2^2 of singular values; 0 of a form that is 0."""
+    largest = sigma.max()
+    return float(((sigma / largest) ** 2).sum()) if largest > 0 else 0.0
+
+
+def entropy_rank(sigma: Float[np.ndarray, " s"]) -> float:
+    """exp of the entropy of p = sigma / sum(sigma) (Roy, Vetterli 2007); 0 of a form that is 0."""
+    if not sigma.max() > 0:
+        return 0.0
+    p = sigma[sigma > 0] / sigma.sum()
+    return float(np.exp(-(p * np.log(p)).sum()))
