@@ -3,6 +3,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from checkpoint_files import orthonormal, rounded
 
 from attnlab.errors import UserError
 from attnlab.reading.head_ranks import (
@@ -15,7 +16,6 @@ from attnlab.reading.head_ranks import (
     read_form,
     stable_rank,
 )
-from checkpoint_files import orthonormal, rounded
 
 
 def read(Q: np.ndarray, K: np.ndarray, dtype: str = "F64") -> Form:

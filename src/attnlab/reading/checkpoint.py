@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from attnlab.reading.checkpoint_names import AttentionLayer, Stack, choose_stack
 from attnlab.reading.head_ranks import Factor, Form, Sizes, factor, read_form
 from attnlab.reading.safetensors_file import Tensors, open_tensors
 
-METADATA = "attention"  # key of a file's metadata: a mapping, and heads, as a JSON object
+METADATA = "attnlab.attention"  # key of a file's metadata: a mapping, and heads, as a JSON object
 Progress = Callable[[int, int], None]
 
 
@@ -104,10 +105,11 @@ def read_checkpoint(
         for layer in wanted
     }
     found: list[HeadReading] = []
-    for done, layer in enumerate(wanted, 1):
-        found += _read_layer(tensors, layer, cuts[layer.number])
-        if progress is not None:
-            progress(done, len(wanted))
+    with _one_thread():
+        for done, layer in enumerate(wanted, 1):
+            found += _read_layer(tensors, layer, cuts[layer.number])
+            if progress is not None:
+                progress(done, len(wanted))
     layouts = sorted({cut.layout for cut in cuts.values()})
     return CheckpointReading(
         str(path),
@@ -159,12 +161,13 @@ def _located(
     try:
         stacks = find_stacks(tensors.shapes, mapping or own)
     except UserError as reason:
-        raise UserError(f"{path}: {reason}") from reason
+        shard = " (one shard of several; give its folder for all)" if tensors.partial else ""
+        raise UserError(f"{path}{shard}: {reason}") from reason
     return tensors, choose_stack(stacks, stack), count
 
 
 def _told(tensors: Tensors) -> dict[str, Any]:
-    """What the file says of itself under the metadata key `attention`."""
+    """What the file says of itself about its attention, in its metadata."""
     if METADATA not in tensors.metadata:
         return {}
     try:
@@ -186,6 +189,15 @@ def _counted(heads: Any, key_value_heads: Any) -> tuple[int | None, int | None]:
         if key_value_heads is None
         else arguments.integer("key_value_heads", key_value_heads, 1),
     )
+
+
+def _one_thread() -> AbstractContextManager[Any]:
+    """Linear algebra on one thread: a head is too small for several to help each other."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return nullcontext()
+    return threadpool_limits(1)
 
 
 def _wanted(stack: Stack, numbers: Iterable[int] | None) -> tuple[AttentionLayer, ...]:

@@ -31,7 +31,7 @@ class NamedChart:
     name: str
     title: str
     caption: str
-    chart: Any
+    chart: alt.HConcatChart
 
 
 def checkpoint_figures(
@@ -68,12 +68,10 @@ def checkpoint_figures(
     return [NamedChart(c.name, c.title, c.caption, _themed(c.chart, scheme)) for c in charts]
 
 
-def _themed(chart: Any, scheme: theme.Scheme) -> Any:
+def _themed(chart: alt.HConcatChart, scheme: theme.Scheme) -> alt.HConcatChart:
     """The chart with the project's look; no figure here has error bands, whose look is left out."""
-    with alt.theme.enable("none"):
-        spec = theme.themed(chart.to_dict(), scheme)
-    spec["config"] = {name: look for name, look in spec["config"].items() if name != "errorband"}
-    return type(chart).from_dict(spec)
+    look = theme.config(scheme)
+    return chart.configure(**{name: item for name, item in look.items() if name != "errorband"})
 
 
 def _maps(

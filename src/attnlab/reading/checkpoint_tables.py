@@ -69,9 +69,7 @@ def summary(reading: CheckpointReading) -> list[str]:
     if names.biases:
         left_out.append("biases")
     if names.rotary:
-        left_out.append(
-            f"rotary embedding ({names.rotary}; Q K^T is the form of a token and itself)"
-        )
+        left_out.append(f"rotary embedding ({names.rotary}; Q K^T is the form at offset 0)")
     if names.norms:
         left_out.append("norms of queries and keys")
     left_out += ["the gains of the norm before the layer", "the scale 1/sqrt(r)"]

@@ -7,8 +7,10 @@ two thin QR factorisations and r x r products, in O(d r^2); no d x d matrix is f
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy.linalg
 from jaxtyping import Float
 
 from attnlab.errors import UserError
@@ -114,7 +116,8 @@ def factor(matrix: Float[np.ndarray, "d r"], dtype: str = "F64") -> Factor:
     if not np.isfinite(matrix).all():
         raise UserError("A factor must have finite entries.")
     rounding = ROUNDINGS[dtype]
-    triangle = np.asarray(np.linalg.qr(matrix, mode="r"))
+    qr: Any = scipy.linalg.qr  # its stub does not know what a mode returns
+    triangle = qr(matrix, mode="r", check_finite=False)[0][: min(matrix.shape)].copy()
     frobenius = float(np.linalg.norm(matrix))
     error = math.hypot(rounding.relative * frobenius, rounding.absolute * math.sqrt(matrix.size))
     return Factor(matrix, triangle, frobenius, float(np.linalg.norm(triangle, 2)), error)
