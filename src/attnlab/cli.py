@@ -214,6 +214,46 @@ class Run(Common):
 
 
 @dataclass(frozen=True)
+class Read:
+    """Read the weights of a linear transformer as an algorithm.
+
+    Prints what every layer does (gradient step, preconditioning, rescaling, momentum) and how far
+    the network is from ridge that knows the noise, and from Bayes. The problem is the one that the
+    file was trained on, unless the options say otherwise.
+
+    For example:
+      attnlab read network.safetensors
+      attnlab read network.safetensors --noise uniform:7 --n 40
+      attnlab read network.safetensors --figures reading --export network.py
+      attnlab read network.safetensors --json > reading.json
+    """
+
+    file: Annotated[Positional[Path], arg(metavar="FILE")]
+    """A safetensors file that attnlab.models.linear_files.save_linear wrote."""
+    noise: Annotated[str | None, arg(metavar="LAW")] = None
+    """uniform:HIGH, categorical:LEVEL,LEVEL,... or fixed:SIGMA; the file's own unless given."""
+    n: Annotated[int | None, arg(metavar="N")] = None
+    """Context tokens; the file's own unless given."""
+    d: Annotated[int | None, arg(metavar="D")] = None
+    """Inputs; the file's own unless given."""
+    figures: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Write a page with figures into this folder."""
+    export: Annotated[Path | None, arg(metavar="FILE.py")] = None
+    """Write the network as a Python file that needs NumPy only."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print the whole reading as one JSON object instead of tables."""
+    samples: Annotated[int, arg(metavar="N")] = 4096
+    """Sequences at every noise level."""
+    seed: int = 0
+    """Seed of every random draw."""
+
+    def run(self, console: Console) -> int:
+        from attnlab import read_command
+
+        return read_command.read(self, console)
+
+
+@dataclass(frozen=True)
 class Bench:
     """Run the benchmarks of a source checkout; each prints ratios measured in one run.
 
@@ -260,6 +300,7 @@ Command = (
     | Annotated[Serve, subcommand("serve")]
     | Annotated[Query, subcommand("query")]
     | Annotated[Run, subcommand("run")]
+    | Annotated[Read, subcommand("read")]
     | Annotated[Bench, subcommand("bench")]
     | Annotated[Completion, subcommand("completion")]
 )

@@ -151,6 +151,7 @@ COMMANDS = {
     "serve": cli.Serve,
     "query": cli.Query,
     "run": cli.Run,
+    "read": cli.Read,
     "bench": cli.Bench,
     "completion": cli.Completion,
 }

@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-COMMANDS = "reproduce, claims, report, serve, query, run, bench, completion"
+COMMANDS = "reproduce, claims, report, serve, query, run, read, bench, completion"
 SCALES = "quick, standard, paper"
 
 # What was typed, and what the sentence must contain.

@@ -76,10 +76,10 @@ class Card:
 
 
 def render(edition: Edition) -> dict[str, str]:
-    environment = _environment()
+    templates = environment()
     shared = {"edition": edition, "marks": list(MARKS.values())}
-    index = environment.get_template("index.html")
-    study = environment.get_template("study.html")
+    index = templates.get_template("index.html")
+    study = templates.get_template("study.html")
     pages = {"index.html": index.render(**shared, here="", cards=_cards(edition))}
     for chapter in edition.chapters:
         pages[chapter.page] = study.render(**shared, here=chapter.page, chapter=chapter)
@@ -101,7 +101,8 @@ def _cards(edition: Edition) -> list[Card]:
     return cards + [Card(c.study.name, c.study.title, c.study.source, c) for c in given.values()]
 
 
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """The templates, with the filters they use."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,

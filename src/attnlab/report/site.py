@@ -48,7 +48,7 @@ def write_report(
         meter(console or Console(quiet=True), "report", total, total) as progress,
     ):
         (folder / "figures").mkdir()
-        _write_assets(folder / "assets")
+        write_assets(folder / "assets")
         chapters = []
         for study in studies:
             seen = view(store, study, scale, seed)
@@ -84,7 +84,8 @@ def _check(studies: Sequence[Study]) -> None:
         raise UserError(f"A study is given twice: {', '.join(names)}.")
 
 
-def _write_assets(folder: Path) -> None:
+def write_assets(folder: Path) -> None:
+    """The style and the scripts that every page loads, as one folder."""
     folder.mkdir()
     for path in sorted(ASSETS.iterdir()):
         if path.suffix in (".css", ".js"):

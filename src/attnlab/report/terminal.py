@@ -64,7 +64,7 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], console: C
     if console.is_terminal:
         console.print(table)
     else:
-        _print_whole(table, console)
+        print_whole(table, console)
     console.print(Text(text.counted(len(rows), "row")))
 
 
@@ -73,7 +73,7 @@ def shortened(statement: str, width: int, lines: int = LINES) -> str:
     return " ".join(textwrap.wrap(statement, width, max_lines=lines, placeholder=" …"))
 
 
-def _print_whole(table: Table, console: Console) -> None:
+def print_whole(table: Table, console: Console) -> None:
     """Print as wide as the table is: a pipe or a file has no width to fit."""
     before = console.width
     console.width = UNBOUNDED

@@ -1,0 +1,179 @@
+"""`attnlab read FILE`: which reader a file is for, and what the reading prints and writes."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from attnlab.errors import UserError
+from attnlab.lab.study import check_seed
+from attnlab.models import linear_files
+from attnlab.problems import arguments
+from attnlab.problems.noise import NoiseLaw, parse_noise
+from attnlab.problems.noisy_regression import NoisyRegression
+from attnlab.reading.linear_contexts import noise_range
+
+if TYPE_CHECKING:
+    from attnlab import cli
+    from attnlab.reading.linear_tables import TextTable
+
+Reader = Callable[["cli.Read", Console], int]
+
+
+class ReadingWarning(UserWarning):
+    """A network is read outside of what it was trained on."""
+
+
+def read(command: cli.Read, console: Console) -> int:
+    return reader_of(command.file)(command, console)
+
+
+def reader_of(path: Path) -> Reader:
+    """The reader for a file, chosen by the metadata of its header."""
+    header = linear_files.read_header(path)
+    if linear_files.is_linear(header):
+        return read_linear_file
+    raise UserError(
+        f"{path} is not a linear transformer of attnlab: {linear_files.contents(header)}; "
+        "'attnlab read' reads files that attnlab.models.linear_files.save_linear wrote."
+    )
+
+
+def read_linear_file(command: cli.Read, console: Console) -> int:
+    import jax
+
+    from attnlab.reading import linear_export
+    from attnlab.reading.linear_algorithm import read_linear
+    from attnlab.report.folder import refuse_foreign
+
+    with jax.enable_x64(True):
+        samples, seed = arguments.integer("--samples", command.samples, 2), check_seed(command.seed)
+        weights, about = linear_files.load_linear(command.file, float)
+        problem = asked_problem(command, linear_files.size_of(weights), about)
+        if command.figures is not None:
+            refuse_foreign(command.figures)
+        if command.export is not None:
+            linear_export.export_numpy(weights, command.export, about)
+        reading = read_linear(weights, problem, key=jax.random.key(seed), samples=samples)
+        if command.json:
+            document = {"file": str(command.file), "about": about, **reading.as_dict()}
+            print(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+        else:
+            _print_reading(reading, about, console)
+        if command.figures is not None:
+            _say(command, console, f"Figures: {_write_page(command, reading)}")
+    if command.export is not None:
+        _say(command, console, f"Export: {command.export}")
+    return 0
+
+
+def asked_problem(command: cli.Read, own: int | None, about: dict[str, Any]) -> NoisyRegression:
+    """d, n and the noise law from the options, else from the file."""
+    if own is not None and command.d is not None and command.d != own:
+        raise UserError(
+            f"--d must be that of the weights of {command.file}, {own}, got {command.d}."
+        )
+    sizes: dict[str, int] = {}
+    for name, given in (("d", command.d), ("n", command.n)):
+        trained = about.get(name) if name == "n" or own is None else own
+        asked = trained if given is None else arguments.integer(f"--{name}", given, 1)
+        if asked is None:
+            raise UserError(f"{command.file} does not say its {name}; give --{name} N.")
+        if trained is not None and asked != trained:
+            warnings.warn(
+                f"{name} = {asked} is not what the network was trained on, {trained}.",
+                ReadingWarning,
+                stacklevel=2,
+            )
+        sizes[name] = asked
+    return NoisyRegression(sizes["d"], sizes["n"], _asked_noise(command, about))
+
+
+def _asked_noise(command: cli.Read, about: dict[str, Any]) -> NoiseLaw:
+    told = about.get("noise")
+    if command.noise is None:
+        if told is None:
+            raise UserError(f"{command.file} does not say its noise law; give --noise LAW.")
+        try:
+            return parse_noise(str(told))
+        except UserError as reason:
+            raise UserError(
+                f"{command.file} names the noise law {told!r}, which is none of ours; give "
+                "--noise LAW."
+            ) from reason
+    try:
+        asked = parse_noise(command.noise)
+    except UserError as reason:
+        raise UserError(f"--{reason}") from reason
+    trained = _trained_range(told)
+    low, high = noise_range(asked)
+    if trained is not None and not trained[0] <= low <= high <= trained[1]:
+        warnings.warn(
+            f"noise {asked.name} reaches outside of {told}, which the network was trained on.",
+            ReadingWarning,
+            stacklevel=2,
+        )
+    return asked
+
+
+def _trained_range(told: Any) -> tuple[float, float] | None:
+    if not isinstance(told, str):
+        return None
+    try:
+        return noise_range(parse_noise(told))
+    except UserError:
+        return None
+
+
+def _print_reading(reading: Any, about: dict[str, Any], console: Console) -> None:
+    from attnlab.reading.linear_tables import tables
+    from attnlab.reading.linear_words import sentences
+
+    for sentence in sentences(reading):
+        console.print(Text(sentence), soft_wrap=not console.is_terminal)
+    if about.get("loss") is not None:
+        console.print(Text(f"The file says that it was trained to the loss {about['loss']}."))
+    for table in tables(reading):
+        _print_table(table, console)
+
+
+def _print_table(given: TextTable, console: Console) -> None:
+    from attnlab.report.terminal import GAP, print_whole
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0), show_edge=False)
+    for name in given.columns:
+        table.add_column(Text(name), justify="right", overflow="fold")
+    for row in given.rows:
+        table.add_row(*(Text(item) for item in row))
+    console.print(Text(f"\n{given.title}", "bold"))
+    if console.is_terminal:
+        console.print(table)
+    else:
+        print_whole(table, console)
+    if given.note:
+        console.print(Text(given.note, "dim"), soft_wrap=not console.is_terminal)
+
+
+def _write_page(command: cli.Read, reading: Any) -> Path:
+    from attnlab.reading.linear_figures import pictures
+    from attnlab.reading.linear_tables import tables
+    from attnlab.reading.linear_words import sentences
+    from attnlab.report.reading import write_reading
+
+    assert command.figures is not None
+    shown = (sentences(reading), tables(reading), pictures(reading))
+    return write_reading(command.figures, command.file.name, *shown)
+
+
+def _say(command: cli.Read, console: Console, sentence: str) -> None:
+    """Where things were written; beside the answer, not within it, when that is JSON."""
+    if not command.json:
+        console.print(Text(sentence), soft_wrap=True)
