@@ -95,6 +95,7 @@ def test_theorem_5_1_is_read_as_preconditioning_and_one_step(seed):
     assert [at.step.value for at in layers[:2]] == [0, 0]
     assert layers[2].step.value == pytest.approx(-float(network.yx[2]), rel=1e-12)
     assert layers[2].explained == pytest.approx(1, rel=1e-12)
+    assert layers[2].along == pytest.approx(1, rel=1e-12)
     # On the inputs themselves the same move is another, poorer step.
     assert layers[2].plain_step.value < 0.9 * layers[2].step.value
     assert layers[2].plain_explained < 0.999
@@ -141,7 +142,8 @@ def test_section_5_3_is_read_as_a_step_that_shrinks_with_the_noise(seed):
         expected = 0.02 * ((1 - 2e-3 * lam) * weight).sum() / weight.sum()
         assert at.step.value == pytest.approx(expected, rel=1e-12)
         assert at.plain_step.value == pytest.approx(expected, rel=1e-12)  # M = I here
-        assert 0.9 < at.explained < 1  # one step for all sequences; each has its own
+        assert 0.9 < at.explained < 1  # one step for all sequences
+        assert at.along == pytest.approx(1, rel=1e-12)  # and one for each of them
         # Another oracle: E lambda = n (d + sigma^2).
         mean = 1 - 2e-3 * PROBLEM.n * (PROBLEM.d + level**2)
         assert abs(before.adaptation.value - mean) < Z * before.adaptation.standard_error

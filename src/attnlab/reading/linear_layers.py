@@ -37,7 +37,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Momentum:
-    """Lemma 4.4: u' = (I - Lambda) u + Gamma Sigma g, w' = (1 + s) w - Pi Sigma g - Phi u.
+    """Lemma 4.4: u' = (I - Lambda) u + Gamma g, w' = (1 + s) w - Pi g - Phi u, with the g above.
 
     Heavy-ball momentum has Lambda = beta, Gamma = -1, s = 0, Pi = 0, Phi = eta. `share` is the part
     of the squared length of the three moves of w that comes from u.
@@ -56,17 +56,19 @@ class LayerAt:
     """One layer at one noise level.
 
     `step` is the least-squares eta of  -M^T c ~ eta M^T M g  over sequences, `explained` the share
-    of the move's squared length that it accounts for: -omega_yx and 1 for GD++. `plain_step` and
-    `plain_explained` are the same for  -M^T c ~ eta g. `rescaling` is 1 + e, which is
-    1 + omega_yy lambda for a diagonal model; `adaptation` is 1 + omega_xy lambda, by which later
-    steps are multiplied; `labels` is lambda = sum y_i^2 before the layer. `condition` is the
-    geometric mean of the ratio of extreme eigenvalues of Sigma before and after the layer,
-    `largest` their mean maximum before it, `inputs` that of the context itself.
+    of the move's squared length that it accounts for: -omega_yx and 1 for GD++; `along` is that
+    share when every sequence may have a step of its own. `plain_step` and `plain_explained` are
+    the same for  -M^T c ~ eta g. `rescaling` is 1 + e, which is 1 + omega_yy lambda for a diagonal
+    model; `adaptation` is 1 + omega_xy lambda, by which later steps are multiplied; `labels` is
+    lambda = sum y_i^2 before the layer. `condition` is the geometric mean of the ratio of extreme
+    eigenvalues of Sigma before and after the layer, `largest` their mean maximum before it,
+    `inputs` that of the context itself.
     """
 
     sigma: float
     step: Estimate
     explained: float
+    along: float
     plain_step: Estimate
     plain_explained: float
     rescaling: Estimate
@@ -81,7 +83,7 @@ class LayerAt:
 class _Moves(NamedTuple):
     """Scalars of one sequence, layer by layer, and Sigma at every stage; JAX's, then NumPy's.
 
-    `move` is -M^T c, `h` is M^T M g; `pieces` are the squared lengths of s w, Pi Sigma g and Phi u.
+    `move` is -M^T c, `h` is M^T M g; `pieces` are the squared lengths of s w, Pi g and Phi u.
     """
 
     move_g: Any
@@ -133,6 +135,7 @@ def _layer(
         sigma=sigma,
         step=step,
         explained=explained,
+        along=_along(moves.move_h[:, layer], moves.h_h[:, layer], length),
         plain_step=plain_step,
         plain_explained=plain_explained,
         rescaling=estimate(1 + moves.e[:, layer]),
@@ -164,6 +167,12 @@ def slope(
     eta = float(xy.sum()) / total
     spread = np.sqrt(np.sum((xy - eta * xx) ** 2) * samples / max(samples - 1, 1)) / total
     return Estimate(eta, float(spread), samples), eta * float(xy.sum()) / float(yy.sum())
+
+
+def _along(xy: np.ndarray, xx: np.ndarray, yy: np.ndarray) -> float:
+    """The share of y that lies along x, sequence by sequence."""
+    total = float(yy.sum())
+    return float(np.sum(xy**2 / np.where(xx > 0, xx, 1))) / total if total > 0 else 1.0
 
 
 def _condition(spectrum: np.ndarray) -> float:

@@ -92,8 +92,8 @@ def momentum_table(reading: LinearReading) -> TextTable:
     rows.append(("heavy ball", "beta", "-1", "0", "0", "eta", "100%"))
     sigma = reading.layers[0].levels[middle].sigma
     note = (
-        "u' = (I - Lambda) u + Gamma Sigma g, w' = (1 + s) w - Pi Sigma g - Phi u: each matrix as "
-        "the nearest multiple of I, and in brackets the share of its norm that this leaves out."
+        "u' = (I - Lambda) u + Gamma g, w' = (1 + s) w - Pi g - Phi u, g the gradient: each matrix "
+        "as the nearest multiple of I, and in brackets the share of its norm that this leaves out."
     )
     return TextTable(f"Momentum form at σ={sigma:g}", columns, rows, note)
 

@@ -121,9 +121,13 @@ def _step(layer: LayerReading, first: LayerAt, last: LayerAt) -> str:
         elif ratio > CHANGED:
             verb = "shrinks" if abs(high) < abs(low) else "grows"
             notes.append(f"{verb} {ratio:.2f}x {between}")
-    explained = min(at.explained for at in layer.levels)
-    if explained < POOR:
-        notes.append(f"explains {100 * explained:.2g}% of its move")
+    explained, along = (
+        min(getattr(at, name) for at in layer.levels) for name in ("explained", "along")
+    )
+    if along < POOR:
+        notes.append(f"only {100 * along:.2g}% of its move lies along the gradient")
+    elif explained < POOR:
+        notes.append("differs from sequence to sequence")
     return f"{told} ({'; '.join(notes)})" if notes else told
 
 
