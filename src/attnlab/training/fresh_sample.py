@@ -1,0 +1,216 @@
+"""Levenberg-Marquardt on fresh sequences: second-order training of FULL linear transformers.
+
+A fixed sample is over-fitted by the 242 parameters of a layer, so every iteration draws its own and
+compares the steps of several dampings on another. A deep network is a polynomial of huge degree in
+its input, so its loss has a heavy tail. Sequences count by c log(1 + loss / c), which an exploding
+one can neither rule nor escape, and of a large pool the worst all enter the Jacobian: the tail is
+trained before it is met.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, Int
+
+from attnlab.estimators.in_context_regression import ridge_weights
+from attnlab.models.linear_transformer import final_weights
+from attnlab.models.linear_weights import FullWeights
+from attnlab.problems.noisy_regression import NoisyRegression
+from attnlab.training.recipes import NoiseTable, draw, with_noise
+
+CHUNK = 8192  # sequences whose Jacobian is held at once
+POOL = 65536  # sequences they are chosen from
+WORST = 1024  # of the pool, all taken; of the others every ninth, in the order of their losses
+COMPARED = 16384  # sequences on which steps are compared at once
+DAMPINGS = (0.1, 1.0, 10.0, 100.0)  # tried in every iteration, times the present one
+SMALLEST = 1e-6  # of the largest curvature: what Marquardt's scaling takes a parameter for
+
+
+class Objective(NamedTuple):
+    """What is minimised: E c log(1 + loss / c); c infinite gives the plain loss."""
+
+    noise: NoiseTable
+    c: Float[Array, ""]
+
+
+class Search(NamedTuple):
+    """A state of the search: the network, its damping, and the objective it was accepted with."""
+
+    weights: FullWeights
+    damping: Float[Array, ""]
+    value: Float[Array, ""]
+    plain: Float[Array, ""]  # the mean loss there
+    largest: Float[Array, ""]  # of these losses
+    accepted: Int[Array, ""]
+
+
+@partial(jax.jit, static_argnums=0)
+def search(
+    problem: NoisyRegression,
+    start: Search,
+    key: Any,
+    objective: Objective,
+    iterations: Int[Array, ""],
+    chunks: Int[Array, ""],
+) -> Search:
+    """`iterations` steps with samples of `chunks` x POOL sequences; one program a depth.
+
+    A step solves (J^T W J + mu D) delta = -J^T W r with W the weights of the robust loss; the best
+    of the present weights and four dampings on fresh sequences is kept, so none is worse there.
+    """
+
+    def step(i: Any, state: Search) -> Search:
+        own = jax.random.fold_in(key, i)
+        theta, unravel = ravel_pytree(state.weights)
+        A, g = _normal_equations(problem, theta, unravel, own, objective, chunks)
+        D = jnp.diag(A)
+        D = jnp.maximum(D, SMALLEST * D.max())
+
+        def moved(mu: Array) -> Array:
+            factor = jax.scipy.linalg.cho_factor(A + mu * jnp.diag(D), lower=True)
+            return theta - jax.scipy.linalg.cho_solve(factor, g[:, None])[:, 0]
+
+        mu = state.damping * jnp.asarray(DAMPINGS, theta.dtype)
+        tried = jnp.concatenate([theta[None], jax.lax.map(moved, mu)])
+        found = _values(problem, tried, unravel, jax.random.fold_in(own, 1), objective, 2 * chunks)
+        value = jnp.where(jnp.isfinite(found[0]), found[0], jnp.inf)
+        best = jnp.argmin(value)
+        damping = jnp.where(best > 0, mu[best - 1], 30 * state.damping)
+        return Search(
+            balanced(unravel(tried[best])),
+            jnp.clip(damping, 1e-8, 1e4),
+            value[best],
+            found[1][best],
+            found[2][best],
+            state.accepted + (best > 0),
+        )
+
+    return jax.lax.fori_loop(0, iterations, step, start)
+
+
+def begin(weights: FullWeights, damping: float = 1e-1) -> Search:
+    """The state before the first step."""
+    one = jnp.ones((), weights.P.dtype)
+    infinite = one * jnp.inf
+    zero = jnp.zeros((), jnp.int32)
+    return Search(balanced(weights), damping * one, infinite, infinite, infinite, zero)
+
+
+def balanced(weights: FullWeights) -> FullWeights:
+    """The same network with |P| = |Q| in every layer and head: the scale between them is free."""
+    p, q = (
+        jnp.sqrt(jnp.square(part).sum((-2, -1), keepdims=True)) for part in (weights.P, weights.Q)
+    )
+    tiny = jnp.finfo(weights.P.dtype).tiny
+    scale = jnp.where((p > 0) & (q > 0), jnp.sqrt(q / jnp.maximum(p, tiny)), 1)
+    return FullWeights(weights.P * scale, weights.Q / scale)
+
+
+@partial(jax.jit, static_argnums=0)
+def score(
+    problem: NoisyRegression,
+    weights: FullWeights,
+    key: Any,
+    objective: Objective,
+    chunks: Int[Array, ""],
+) -> tuple[Array, Array, Array, Array]:
+    """The objective, the mean loss, its largest and its variance on chunks x COMPARED of them."""
+    theta, unravel = ravel_pytree(weights)
+    found = _values(problem, theta[None], unravel, key, objective, chunks)
+    return tuple(part[0] for part in found)  # pyright: ignore[reportReturnType]
+
+
+def _sample(
+    problem: NoisyRegression, key: Any, noise: NoiseTable, count: int, dtype: Any
+) -> tuple[Float[Array, "count p p"], Float[Array, "count d"]]:
+    """Gram matrices and the oracle's weights."""
+    drawn = draw(problem, key, count, dtype)
+    sigma = jax.vmap(noise.quantile)(drawn.u)
+    G = jax.vmap(with_noise)(drawn.G, drawn.w, sigma)
+    return G, jax.vmap(ridge_weights)(G, sigma**2)
+
+
+def _chosen(loss: Float[Array, " pool"]) -> tuple[Int[Array, " chunk"], Float[Array, " chunk"]]:
+    """CHUNK places of the pool and the share of the pool that each stands for."""
+    order = jnp.argsort(-jnp.where(jnp.isnan(loss), jnp.inf, loss))
+    stride = (POOL - WORST) // (CHUNK - WORST)
+    others = order[WORST:][: stride * (CHUNK - WORST)].reshape(-1, stride)[:, stride // 2]
+    share = jnp.full(CHUNK, (POOL - WORST) / (CHUNK - WORST) / POOL, loss.dtype)
+    return jnp.concatenate([order[:WORST], others]), share.at[:WORST].set(1 / POOL)
+
+
+def _robust(loss: Array, c: Array) -> Array:
+    return jnp.where(jnp.isinf(c), loss, c * jnp.log1p(loss / c))
+
+
+def _losses(problem: NoisyRegression, weights: FullWeights, G: Array, aim: Array) -> Array:
+    answers = jax.vmap(partial(final_weights, weights))(G)
+    variances = problem.variances(G.dtype)
+    return jnp.dot(jnp.square(answers - aim), variances, precision="highest") / 2
+
+
+def _normal_equations(
+    problem: NoisyRegression,
+    theta: Float[Array, " k"],
+    unravel: Any,
+    key: Any,
+    objective: Objective,
+    chunks: Any,
+) -> tuple[Float[Array, "k k"], Float[Array, " k"]]:
+    root = jnp.sqrt(problem.variances(theta.dtype))
+
+    def one(G: Array, aim: Array) -> tuple[Array, Array]:
+        w, back = jax.vjp(lambda theta: root * final_weights(unravel(theta), G), theta)
+        return w - root * aim, jax.vmap(back)(jnp.eye(problem.d, dtype=theta.dtype))[0]
+
+    def add(i: Any, sums: tuple[Array, Array]) -> tuple[Array, Array]:
+        own = jax.random.fold_in(key, 2 * i)
+        G, aim = _sample(problem, own, objective.noise, POOL, theta.dtype)
+        places, share = _chosen(_losses(problem, unravel(theta), G, aim))
+        r, J = jax.vmap(one)(G[places], aim[places])
+        loss = jnp.square(r).sum(1) / 2
+        # A sequence that overflows has no direction to give: it is left to the comparison.
+        good = jnp.isfinite(loss) & jnp.isfinite(J).all((1, 2))
+        share = jnp.where(good, share / (1 + loss / objective.c), 0)
+        J = jnp.where(good[:, None, None], J, 0).reshape(-1, theta.size)
+        r = jnp.where(good[:, None], r, 0).reshape(-1)
+        scaled = jnp.repeat(share, problem.d)[:, None] * J
+        return (
+            sums[0] + jnp.dot(scaled.T, J, precision="highest"),
+            sums[1] + jnp.dot(scaled.T, r, precision="highest"),
+        )
+
+    p = theta.size
+    start = jnp.zeros((p, p), theta.dtype), jnp.zeros(p, theta.dtype)
+    A, g = jax.lax.fori_loop(0, chunks, add, start)
+    return A / chunks, g / chunks
+
+
+def _values(
+    problem: NoisyRegression,
+    several: Float[Array, "some k"],
+    unravel: Any,
+    key: Any,
+    objective: Objective,
+    chunks: Any,
+) -> tuple[Array, Array, Array, Array]:
+    """For several networks: the objective, the mean loss, the largest loss, the loss's variance."""
+
+    def add(i: Any, sums: tuple[Array, ...]) -> tuple[Array, ...]:
+        own = jax.random.fold_in(key, 2 * i + 1)
+        G, aim = _sample(problem, own, objective.noise, COMPARED, several.dtype)
+        loss = jax.vmap(lambda theta: _losses(problem, unravel(theta), G, aim))(several)
+        return (
+            sums[0] + _robust(loss, objective.c).mean(1),
+            sums[1] + loss.mean(1),
+            jnp.maximum(sums[2], loss.max(1)),
+            sums[3] + jnp.square(loss).mean(1),
+        )
+
+    start = tuple(jnp.zeros(len(several), several.dtype) for _ in range(4))
+    value, mean, largest, square = jax.lax.fori_loop(0, chunks, add, start)
+    mean = mean / chunks
+    return value / chunks, mean, largest, square / chunks - mean**2
