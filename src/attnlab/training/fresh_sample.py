@@ -7,6 +7,7 @@ one can neither rule nor escape, and of a large pool the worst all enter the Jac
 trained before it is met.
 """
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,18 +16,44 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
+from attnlab.errors import UserError
 from attnlab.estimators.in_context_regression import ridge_weights
 from attnlab.models.linear_transformer import final_weights
 from attnlab.models.linear_weights import FullWeights
+from attnlab.problems import arguments
 from attnlab.problems.noisy_regression import NoisyRegression
 from attnlab.training.recipes import NoiseTable, draw, with_noise
 
-CHUNK = 8192  # sequences whose Jacobian is held at once
-POOL = 65536  # sequences they are chosen from
-WORST = 1024  # of the pool, all taken; of the others every ninth, in the order of their losses
-COMPARED = 16384  # sequences on which steps are compared at once
 DAMPINGS = (0.1, 1.0, 10.0, 100.0)  # tried in every iteration, times the present one
 SMALLEST = 1e-6  # of the largest curvature: what Marquardt's scaling takes a parameter for
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How many sequences are drawn and used at once.
+
+    The Jacobian is taken at `chunk` of a pool: the `worst` of it, all of them, and of the others
+    every k-th in the order of their losses. Steps are compared on `compared` fresh ones at a time.
+    """
+
+    chunk: int = 8192
+    pool: int = 65536
+    worst: int = 1024
+    compared: int = 16384
+
+    def __post_init__(self) -> None:
+        for name in ("chunk", "pool", "worst", "compared"):
+            arguments.integer(name, getattr(self, name), 1)
+        if not self.worst < self.chunk <= self.pool:
+            raise UserError(
+                "worst must be below chunk and chunk at most pool, got "
+                f"{self.worst}, {self.chunk} and {self.pool}."
+            )
+
+    @property
+    def stride(self) -> int:
+        """k."""
+        return (self.pool - self.worst) // (self.chunk - self.worst)
 
 
 class Objective(NamedTuple):
@@ -47,16 +74,17 @@ class Search(NamedTuple):
     accepted: Int[Array, ""]
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(jax.jit, static_argnums=(0, 1))
 def search(
     problem: NoisyRegression,
+    sampling: Sampling,
     start: Search,
     key: Any,
     objective: Objective,
     iterations: Int[Array, ""],
     chunks: Int[Array, ""],
 ) -> Search:
-    """`iterations` steps with samples of `chunks` x POOL sequences; one program a depth.
+    """`iterations` steps with samples of `chunks` pools of sequences; one program a depth.
 
     A step solves (J^T W J + mu D) delta = -J^T W r with W the weights of the robust loss; the best
     of the present weights and four dampings on fresh sequences is kept, so none is worse there.
@@ -65,7 +93,7 @@ def search(
     def step(i: Any, state: Search) -> Search:
         own = jax.random.fold_in(key, i)
         theta, unravel = ravel_pytree(state.weights)
-        A, g = _normal_equations(problem, theta, unravel, own, objective, chunks)
+        A, g = _normal_equations(problem, sampling, theta, unravel, own, objective, chunks)
         D = jnp.diag(A)
         D = jnp.maximum(D, SMALLEST * D.max())
 
@@ -75,7 +103,8 @@ def search(
 
         mu = state.damping * jnp.asarray(DAMPINGS, theta.dtype)
         tried = jnp.concatenate([theta[None], jax.lax.map(moved, mu)])
-        found = _values(problem, tried, unravel, jax.random.fold_in(own, 1), objective, 2 * chunks)
+        compare = jax.random.fold_in(own, 1)
+        found = _values(problem, sampling, tried, unravel, compare, objective, 2 * chunks)
         value = jnp.where(jnp.isfinite(found[0]), found[0], jnp.inf)
         best = jnp.argmin(value)
         damping = jnp.where(best > 0, mu[best - 1], 30 * state.damping)
@@ -109,17 +138,18 @@ def balanced(weights: FullWeights) -> FullWeights:
     return FullWeights(weights.P * scale, weights.Q / scale)
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(jax.jit, static_argnums=(0, 1))
 def score(
     problem: NoisyRegression,
+    sampling: Sampling,
     weights: FullWeights,
     key: Any,
     objective: Objective,
     chunks: Int[Array, ""],
 ) -> tuple[Array, Array, Array, Array]:
-    """The objective, the mean loss, its largest and its variance on chunks x COMPARED of them."""
+    """The objective, the mean loss, its largest and its variance on `chunks` times `compared`."""
     theta, unravel = ravel_pytree(weights)
-    found = _values(problem, theta[None], unravel, key, objective, chunks)
+    found = _values(problem, sampling, theta[None], unravel, key, objective, chunks)
     return tuple(part[0] for part in found)  # pyright: ignore[reportReturnType]
 
 
@@ -133,13 +163,16 @@ def _sample(
     return G, jax.vmap(ridge_weights)(G, sigma**2)
 
 
-def _chosen(loss: Float[Array, " pool"]) -> tuple[Int[Array, " chunk"], Float[Array, " chunk"]]:
-    """CHUNK places of the pool and the share of the pool that each stands for."""
+def chosen(
+    loss: Float[Array, " pool"], sampling: Sampling
+) -> tuple[Int[Array, " chunk"], Float[Array, " chunk"]]:
+    """Places of the pool and the share of it that each stands for."""
+    worst, others = sampling.worst, sampling.chunk - sampling.worst
     order = jnp.argsort(-jnp.where(jnp.isnan(loss), jnp.inf, loss))
-    stride = (POOL - WORST) // (CHUNK - WORST)
-    others = order[WORST:][: stride * (CHUNK - WORST)].reshape(-1, stride)[:, stride // 2]
-    share = jnp.full(CHUNK, (POOL - WORST) / (CHUNK - WORST) / POOL, loss.dtype)
-    return jnp.concatenate([order[:WORST], others]), share.at[:WORST].set(1 / POOL)
+    k = sampling.stride
+    spread = order[worst:][: k * others].reshape(others, k)[:, k // 2]
+    share = jnp.full(sampling.chunk, (sampling.pool - worst) / others / sampling.pool, loss.dtype)
+    return jnp.concatenate([order[:worst], spread]), share.at[:worst].set(1 / sampling.pool)
 
 
 def _robust(loss: Array, c: Array) -> Array:
@@ -154,6 +187,7 @@ def _losses(problem: NoisyRegression, weights: FullWeights, G: Array, aim: Array
 
 def _normal_equations(
     problem: NoisyRegression,
+    sampling: Sampling,
     theta: Float[Array, " k"],
     unravel: Any,
     key: Any,
@@ -168,8 +202,9 @@ def _normal_equations(
 
     def add(i: Any, sums: tuple[Array, Array]) -> tuple[Array, Array]:
         own = jax.random.fold_in(key, 2 * i)
-        G, aim = _sample(problem, own, objective.noise, POOL, theta.dtype)
-        places, share = _chosen(_losses(problem, unravel(theta), G, aim))
+        G, aim = _sample(problem, own, objective.noise, sampling.pool, theta.dtype)
+        loss = _losses(problem, unravel(theta), G, aim)
+        places, share = chosen(loss, sampling)
         r, J = jax.vmap(one)(G[places], aim[places])
         loss = jnp.square(r).sum(1) / 2
         # A sequence that overflows has no direction to give: it is left to the comparison.
@@ -191,6 +226,7 @@ def _normal_equations(
 
 def _values(
     problem: NoisyRegression,
+    sampling: Sampling,
     several: Float[Array, "some k"],
     unravel: Any,
     key: Any,
@@ -201,7 +237,7 @@ def _values(
 
     def add(i: Any, sums: tuple[Array, ...]) -> tuple[Array, ...]:
         own = jax.random.fold_in(key, 2 * i + 1)
-        G, aim = _sample(problem, own, objective.noise, COMPARED, several.dtype)
+        G, aim = _sample(problem, own, objective.noise, sampling.compared, several.dtype)
         loss = jax.vmap(lambda theta: _losses(problem, unravel(theta), G, aim))(several)
         return (
             sums[0] + _robust(loss, objective.c).mean(1),

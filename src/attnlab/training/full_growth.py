@@ -19,7 +19,7 @@ from attnlab.estimate import Estimate
 from attnlab.models.linear_weights import FullWeights
 from attnlab.problems import arguments
 from attnlab.problems.noisy_regression import NoisyRegression
-from attnlab.training.fresh_sample import COMPARED, Objective, Search, begin, score, search
+from attnlab.training.fresh_sample import Objective, Sampling, Search, begin, score, search
 from attnlab.training.recipes import NoiseTable
 
 PLACES = ("first", "last")
@@ -31,13 +31,14 @@ HEAVY = 1.2  # a mean loss that exceeds the robust one by this factor has a tail
 
 @dataclass(frozen=True)
 class Effort:
-    """Iterations and samples (in pools of 65,536 sequences) of the phases of one depth."""
+    """Iterations, and the pools of sequences in each, of the phases of one depth."""
 
     race: tuple[int, int] = (10, 1)
     polish: tuple[int, int] = (14, 2)
     repair: tuple[int, int] = (6, 4)
     plain: tuple[int, int] = (4, 4)
-    judged: int = 16  # x 16,384 sequences that choose between networks, and as many for the loss
+    judged: int = 16  # times `compared` sequences choose between networks, as many judge the choice
+    sampling: Sampling = Sampling()  # noqa: RUF009 (frozen)
 
 
 @dataclass(frozen=True)
@@ -97,11 +98,13 @@ def _train(
 
     def run(state: Search, phase: tuple[int, int], objective: Objective) -> Search:
         iterations, chunks = (jnp.asarray(number, jnp.int32) for number in phase)
-        return search(problem, state, fresh(), objective, iterations, chunks)
+        return search(problem, effort.sampling, state, fresh(), objective, iterations, chunks)
 
     def judge(weights: FullWeights, seed: Any) -> tuple[float, ...]:
         chunks = jnp.asarray(effort.judged, jnp.int32)
-        return tuple(float(part) for part in score(problem, weights, seed, plain, chunks))
+        return tuple(
+            float(part) for part in score(problem, effort.sampling, weights, seed, plain, chunks)
+        )
 
     def bent(scale: float) -> Objective:
         return Objective(noise, jnp.asarray(TAIL * scale))
@@ -120,7 +123,7 @@ def _train(
     candidates = [*known, (name, state.weights), (name, ended.weights)]
     name, chosen = min(candidates, key=lambda pair: _worth(judge(pair[1], seed)[1]))
     _, mean, largest, variance = judge(chosen, fresh())
-    samples = effort.judged * COMPARED
+    samples = effort.judged * effort.sampling.compared
     error = float(np.sqrt(max(variance, 0.0) / samples))
     return Grown(chosen.depth, chosen, Estimate(mean, error, samples), largest, name)
 
