@@ -1,0 +1,124 @@
+"""Fixed samples of noisy regression for second-order training: drawn, thinned and joined.
+
+A deep linear transformer is a polynomial of high degree, so that a few extreme sequences decide its
+loss. A sample here is therefore stratified: all of a large pool's worst sequences for a given model
+at their own weight, and a thinned body that stands for the rest. Drawing is on the host, where it
+costs microseconds a sequence and compiles nothing; the law of a sequence is that of
+`NoisyRegression.direct_gram`.
+"""
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from attnlab.errors import UserError
+from attnlab.estimate import Estimate
+from attnlab.problems import arguments
+from attnlab.problems.noise import NoiseLaw, PRNGKey
+from attnlab.problems.noisy_regression import NoisyRegression
+
+
+class Sample(NamedTuple):
+    """Sequences with weights that sum to 1; `drawn` is how many draws they stand for."""
+
+    G: Float[np.ndarray, "N d+1 d+1"]
+    oracle: Float[np.ndarray, "N d"]
+    weight: Float[np.ndarray, " N"]
+    drawn: int
+
+    def mean(self, losses: Float[np.ndarray, " N"]) -> Estimate:
+        """The weighted mean of a loss; infinite where a sequence overflowed."""
+        if not np.isfinite(losses).all():
+            return Estimate(np.inf, np.inf, self.drawn)
+        value = float(self.weight @ losses)
+        error = float(np.sqrt(np.square(self.weight * (losses - value)).sum()))
+        return Estimate(value, error, self.drawn)
+
+
+def draw(problem: NoisyRegression, key: PRNGKey, count: int) -> Sample:
+    """`count` sequences: G = F F^T with F = [B_x; w^T B_x + sigma B_y] and B Bartlett's factor."""
+    count = arguments.integer("count", count, 1)
+    d, n, p = problem.d, problem.n, problem.d + 1
+    rng = generator(key)
+    k = min(n, p)
+    B = np.tril(rng.standard_normal((count, p, k)), -1)
+    B[:, range(k), range(k)] = np.sqrt(rng.chisquare(n - np.arange(k), (count, k)))
+    w = rng.standard_normal((count, d))
+    sigma = _levels(problem.noise, key, count)
+    if n < d and not sigma.all():
+        raise UserError(f"n must be at least d = {d} where the noise can be 0, got {n!r}.")
+    inputs = B[:, :d] * np.sqrt(np.broadcast_to(problem.variance, (d,)))[:, None]
+    labels = w[:, None] @ inputs + sigma[:, None, None] * B[:, d:]
+    factor = np.concatenate([inputs, labels], axis=1)
+    G = factor @ factor.swapaxes(1, 2)
+    system = G[:, :d, :d] + sigma[:, None, None] ** 2 * np.eye(d)
+    oracle = np.linalg.solve(system, G[:, :d, d:])[..., 0]
+    return Sample(G, oracle, np.full(count, 1 / count), count)
+
+
+def thin(pool: Sample, losses: Float[np.ndarray, " N"], tail: int, body: int) -> Sample:
+    """The pool's `tail` worst sequences at their own weights, and its first `body` others for all
+    the rest of the weight: an unbiased sample of tail + body sequences at most.
+    """
+    worst, rest = _worst(losses, tail), np.ones(len(losses), bool)
+    rest[worst] = False
+    body_places = np.flatnonzero(rest)[:body]
+    weight = pool.weight[body_places] * (pool.weight[rest].sum() / pool.weight[body_places].sum())
+    places = np.concatenate([worst, body_places])
+    weight = np.concatenate([pool.weight[worst], weight])
+    return Sample(pool.G[places], pool.oracle[places], weight, pool.drawn)
+
+
+def join_tail(
+    sample: Sample,
+    losses: Float[np.ndarray, " N"],
+    fresh: Sample,
+    fresh_losses: Float[np.ndarray, " M"],
+    tail: int,
+) -> Sample:
+    """The sample with the `tail` worst of `fresh`, and weights as if all of `fresh` had joined.
+
+    Both samples speak for the sequences as bad as the worst, each with its number of draws; of the
+    others, only those of `sample` are kept, at the total weight that both give them.
+    """
+    worst = _worst(fresh_losses, tail)
+    bar = _finite(fresh_losses)[worst].min()
+    total = sample.drawn + fresh.drawn
+    ours, theirs = sample.drawn / total, fresh.drawn / total
+    bad = _finite(losses) >= bar
+    rest = ours * sample.weight[~bad].sum() + theirs * (1 - fresh.weight[worst].sum())
+    body = sample.weight[~bad] * (rest / sample.weight[~bad].sum())
+    weight = np.empty(len(losses))
+    weight[bad], weight[~bad] = ours * sample.weight[bad], body
+    return Sample(
+        np.concatenate([sample.G, fresh.G[worst]]),
+        np.concatenate([sample.oracle, fresh.oracle[worst]]),
+        np.concatenate([weight, theirs * fresh.weight[worst]]),
+        total,
+    )
+
+
+def generator(key: PRNGKey) -> np.random.Generator:
+    """NumPy's generator with a JAX key for its seed."""
+    return np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
+
+
+def _levels(noise: NoiseLaw, key: PRNGKey, count: int) -> Float[np.ndarray, " count"]:
+    return np.asarray(_sampler(noise, count)(jax.random.split(key, count)))
+
+
+@lru_cache(maxsize=64)
+def _sampler(noise: NoiseLaw, count: int) -> Any:
+    return jax.jit(jax.vmap(noise.sample))
+
+
+def _worst(losses: Float[np.ndarray, " N"], tail: int) -> np.ndarray:
+    tail = min(arguments.integer("tail", tail, 1), len(losses) - 1)
+    return np.argsort(-_finite(losses), kind="stable")[:tail]
+
+
+def _finite(losses: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
+    return np.where(np.isfinite(losses), losses, np.inf)

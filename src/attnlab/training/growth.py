@@ -1,0 +1,301 @@
+"""Depth growth: trains depths 1, 2, ..., L of a small family, each from the one before.
+
+A deeper network starts as the shallower one with a new layer near zero, first or last, from several
+starting points; the best is kept and the one with an empty layer is always among them, so that no
+depth is worse than the last on its own sample. A heavy tail shows on fresh data only: where the
+fresh loss is above the training loss by more than its noise, the worst fresh sequences join the
+sample and training goes on.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnlab.errors import UserError
+from attnlab.estimate import Estimate
+from attnlab.models.linear_weights import DiagWeights, GDPlusPlus, Omegas
+from attnlab.problems import arguments
+from attnlab.problems.noise import PRNGKey
+from attnlab.problems.noisy_regression import NoisyRegression
+from attnlab.theory import linear_laws
+from attnlab.training.families import DiagonalLeastSquares, SpectralLeastSquares, sequence_losses
+from attnlab.training.fixed_sample import Sample, draw, generator, join_tail, thin
+from attnlab.training.levenberg_marquardt import (
+    Diagnosis,
+    Fit,
+    LeastSquares,
+    Search,
+    levenberg_marquardt,
+)
+
+Family = Literal["gd++", "diag", "omegas"]
+Grown = DiagWeights | GDPlusPlus | Omegas
+
+NEAR_ZERO = (0.05, 0.5)  # sizes of a new layer, where a layer of size 1 changes everything
+SETTLED = 4  # layers from which on the place of a new layer matters less
+LADDER = (2.0, 4.0)  # growth of the omegas of GD++ from layer to layer; Theorem 5.1 has 9/4
+TAIL_NOISE = 4.0  # standard errors of the training loss that fresh data may exceed it by
+EVALUATION = 0  # what the key is folded with for fresh data; depths are 1, 2, ...
+STARTS, POOL, CHECKS = range(3)  # what the key of a depth is folded with
+
+
+@final
+@dataclass(frozen=True)
+class Effort:
+    """How much work a depth gets; the defaults are for Table 1 on two CPU cores.
+
+    `starts` new layers are tried in each place on `screening` sequences, then the best on
+    `sequences` of them, of which `tail` are the worst of a pool of `pool`. A check on fresh data
+    draws `pool` more, at most `rounds` times; `fresh` sequences judge the result. GD++ is trained
+    on the exact law of the eigenvalues, less those rarer than `rarest` a sequence at either end:
+    with no noise, the loss of four layers or more is an expectation over sequences that no
+    evaluation ever sees.
+    """
+
+    starts: int = 6
+    screening: int = 256
+    sequences: int = 4096
+    pool: int = 65536
+    tail: int = 512
+    rounds: int = 4
+    fresh: int = 32768
+    rarest: float = 1e-7
+
+    def __post_init__(self) -> None:
+        for name in ("starts", "screening", "sequences", "pool", "tail", "fresh"):
+            arguments.integer(name, getattr(self, name), 1)
+        arguments.integer("rounds", self.rounds, 0)
+        arguments.fraction("rarest", self.rarest)
+        if not self.tail < self.sequences <= self.pool or 4 * self.screening > self.sequences:
+            raise UserError(
+                "tail must be below sequences, and 4 screening <= sequences <= pool, got "
+                f"{self.tail}, {self.screening}, {self.sequences} and {self.pool}."
+            )
+
+
+@final
+@dataclass(frozen=True)
+class TrainedDepth:
+    """One depth: its weights, what it costs on its sample and on fresh data, and what happened.
+
+    `rounds` is how often fresh sequences joined the sample; `tail_holds` says that the last check
+    on fresh data found no more than noise.
+    """
+
+    weights: Grown
+    training: Estimate
+    fresh: Estimate
+    iterations: int
+    diagnosis: Diagnosis
+    rounds: int
+    tail_holds: bool
+
+
+def grow(
+    family: Family,
+    problem: NoisyRegression,
+    key: PRNGKey,
+    depth: int,
+    trained: Sequence[TrainedDepth] = (),
+    effort: Effort = Effort(),  # noqa: B008 (frozen)
+    progress: Callable[[TrainedDepth], None] | None = None,
+) -> tuple[TrainedDepth, ...]:
+    """Depths 1 to `depth`, after those already `trained`.
+
+    All that is random in depth l comes from fold_in(key, l), so a resumed growth is the
+    uninterrupted one bit for bit; the fresh data of all depths come from fold_in(key, 0).
+    """
+    arguments.one_of("family", family, ("gd++", "diag", "omegas"))
+    arguments.integer("depth", depth, 1)
+    if problem.variance != 1.0:
+        raise UserError(f"variance must be 1 for depth growth, got {problem.variance!r}.")
+    if jax.dtypes.canonicalize_dtype(float) != np.float64:
+        raise UserError("jax_enable_x64 must be on for second-order training, got float32.")
+    done = list(trained[:depth])
+    fresh = draw(problem, jax.random.fold_in(key, EVALUATION), effort.fresh)
+    one = _grow_spectral if family == "gd++" else _grow_diagonal
+    for layers in range(len(done) + 1, depth + 1):
+        shallower = done[-1].weights if done else _empty(family, 0)
+        grown = one(problem, jax.random.fold_in(key, layers), shallower, fresh, effort)
+        done.append(grown)
+        if progress is not None:
+            progress(grown)
+    return tuple(done)
+
+
+def starting_points(
+    shallower: Grown, problem: NoisyRegression, key: PRNGKey, count: int
+) -> list[Grown]:
+    """The shallower network with `count` new layers near zero, each put first, midway and last.
+
+    omega_yx of a new layer is negative, a step down the gradient; the other signs are random. From
+    `SETTLED` layers on the start matters less and each new layer gets one of the places, in turn.
+    """
+    rng = generator(key)
+    x = 1 / problem.n
+    y = x / (problem.d + problem.noise.second_moment())
+    root = np.sqrt(x)
+    size = {
+        GDPlusPlus: (x, x),
+        Omegas: (x, y, x, y),
+        DiagWeights: (root, root, root, y / root),
+    }[type(shallower)]
+    layers = rng.standard_normal((count, len(size))) * size
+    near = np.geomspace(*NEAR_ZERO, count)[:, None]
+    if isinstance(shallower, DiagWeights):
+        layers *= np.sqrt(near)
+        layers[:, 1] = -np.abs(layers[:, 1]) * np.sign(layers[:, 2])
+    else:
+        layers *= near
+        step = 1 if isinstance(shallower, GDPlusPlus) else 2
+        layers[:, step] = -np.abs(layers[:, step])
+    depth = shallower.depth
+    places = sorted({0, (depth + 1) // 2, depth})
+    if depth >= SETTLED:
+        return [_insert(shallower, places[i % 3], layer) for i, layer in enumerate(layers)]
+    return [_insert(shallower, place, layer) for layer in layers for place in places]
+
+
+def ladders(problem: NoisyRegression, key: PRNGKey, depth: int, count: int) -> list[GDPlusPlus]:
+    """GD++ with steps and preconditioners that grow geometrically, as those of Theorem 5.1 do."""
+    rng = generator(key)
+    unit = -1 / (problem.n + problem.d)
+    found = []
+    for _ in range(count):
+        growth = rng.uniform(*LADDER) ** np.arange(depth)
+        jitter = np.exp(0.2 * rng.standard_normal((2, depth)))
+        xx, yx = unit * growth * jitter * rng.uniform([0.1, 0.1], [1, 2])[:, None]
+        found.append(GDPlusPlus(jnp.asarray(xx), jnp.asarray(yx)))
+    return found
+
+
+def _grow_spectral(
+    problem: NoisyRegression, key: PRNGKey, shallower: Grown, fresh: Sample, effort: Effort
+) -> TrainedDepth:
+    """GD++ on the exact law of the eigenvalues: no sample, hence no tail to look for."""
+    key = jax.random.fold_in(key, STARTS)
+    starts = starting_points(shallower, problem, key, effort.starts)
+    starts += ladders(problem, key, shallower.depth + 1, 4 * effort.starts)
+    starts += [_insert(shallower, 0, np.zeros(2))]
+    fit, iterations = _fit_spectral(problem, starts, effort.rarest)
+    floor = linear_laws.gd_plus_plus_floor(problem).value
+    return TrainedDepth(
+        weights=jax.tree.map(jnp.asarray, fit.parameters),
+        training=Estimate(fit.objective + floor),
+        fresh=fresh.mean(sequence_losses(fit.parameters, fresh.G, fresh.oracle)),
+        iterations=iterations,
+        diagnosis=fit.diagnosis,
+        rounds=0,
+        tail_holds=True,
+    )
+
+
+def _fit_spectral(
+    problem: NoisyRegression, starts: list[Any], rarest: float
+) -> tuple[Fit[Any], int]:
+    exact: LeastSquares[Any] = SpectralLeastSquares.exact(problem, rarest)
+    fits = [levenberg_marquardt(exact, start, Search(60)) for start in starts]
+    best = min(fits, key=_finite_objective)
+    further = levenberg_marquardt(exact, best.parameters, Search(200, 1e-8))
+    return further, sum(fit.iterations for fit in [*fits, further])
+
+
+def _grow_diagonal(
+    problem: NoisyRegression, key: PRNGKey, shallower: Grown, fresh: Sample, effort: Effort
+) -> TrainedDepth:
+    pool = draw(problem, jax.random.fold_in(key, POOL), effort.pool)
+    losses = sequence_losses(_insert(shallower, 0, np.zeros(4)), pool.G, pool.oracle)
+    fit, iterations = _screen(
+        DiagonalLeastSquares(_stratified(pool, losses, effort.screening, effort)),
+        _diagonal_starts(problem, jax.random.fold_in(key, STARTS), shallower, effort),
+    )
+    middle = DiagonalLeastSquares(_stratified(pool, losses, 4 * effort.screening, effort))
+    fit = levenberg_marquardt(middle, fit.parameters, Search(30, 1e-4))
+    iterations += fit.iterations
+    losses = sequence_losses(fit.parameters, pool.G, pool.oracle)
+    sample = _stratified(pool, losses, effort.sequences, effort)
+
+    done = 0
+    while True:
+        full = DiagonalLeastSquares(sample)
+        fit = levenberg_marquardt(full, fit.parameters, Search(10, 1e-4))
+        iterations += fit.iterations
+        fit = min(fit, _with_empty_layer(full, shallower), key=_finite_objective)
+        losses = full.losses(fit.parameters)
+        training = sample.mean(losses)
+        check = draw(problem, jax.random.fold_in(key, CHECKS + done), effort.pool)
+        checked = sequence_losses(fit.parameters, check.G, check.oracle)
+        holds = check.mean(checked).value <= training.value + TAIL_NOISE * training.standard_error
+        if holds or done == effort.rounds:
+            break
+        sample, done = join_tail(sample, losses, check, checked, effort.tail), done + 1
+    return TrainedDepth(
+        weights=jax.tree.map(jnp.asarray, fit.parameters),
+        training=training,
+        fresh=fresh.mean(sequence_losses(fit.parameters, fresh.G, fresh.oracle)),
+        iterations=iterations,
+        diagnosis=fit.diagnosis,
+        rounds=done,
+        tail_holds=holds,
+    )
+
+
+def _diagonal_starts(
+    problem: NoisyRegression, key: PRNGKey, shallower: Grown, effort: Effort
+) -> list[Grown]:
+    """New layers near zero, and the GD++ of this depth: the way down where there is no noise."""
+    near_zero = starting_points(shallower, problem, key, effort.starts)
+    steps = ladders(problem, key, shallower.depth + 1, effort.starts)
+    known, _ = _fit_spectral(problem, steps, effort.rarest)
+    steep = jax.tree.map(jnp.asarray, known.parameters)
+    return [*near_zero, steep.diag() if isinstance(shallower, DiagWeights) else steep.omegas()]
+
+
+def _stratified(pool: Sample, losses: np.ndarray, size: int, effort: Effort) -> Sample:
+    tail = max(size * effort.tail // effort.sequences, 1)
+    return thin(pool, losses, tail, size - tail)
+
+
+def _screen(least_squares: LeastSquares[Any], starts: list[Grown]) -> tuple[Fit[Any], int]:
+    """All starts for a few steps, a third of them for more, the best two further; and the work."""
+    fits, work = [Fit(start, np.inf, 0, Diagnosis.ITERATION_LIMIT) for start in starts], 0
+    for keep, search in (
+        (len(fits), Search(8, 1e-4)),
+        (max(len(fits) // 3, 1), Search(12, 1e-4)),
+        (2, Search(20, 1e-4)),
+    ):
+        leading = sorted(fits, key=_finite_objective)[:keep]
+        fits = [levenberg_marquardt(least_squares, fit.parameters, search) for fit in leading]
+        work += sum(fit.iterations for fit in fits)
+    return min(fits, key=_finite_objective), work
+
+
+def _with_empty_layer(least_squares: LeastSquares[Any], shallower: Grown) -> Fit[Any]:
+    empty = _insert(shallower, 0, np.zeros(4))
+    return Fit(empty, least_squares.objective(empty), 0, Diagnosis.NO_PROGRESS)
+
+
+def _finite_objective(fit: Fit[Any]) -> float:
+    return fit.objective if np.isfinite(fit.objective) else np.inf
+
+
+def _insert(network: Grown, place: int, layer: np.ndarray) -> Grown:
+    leaves, structure = jax.tree.flatten(network)
+    shapes = [np.shape(leaf)[1:] for leaf in leaves]
+    new = [np.full((1, *shape), value) for shape, value in zip(shapes, layer, strict=False)]
+    parts = [(leaf[:place], row, leaf[place:]) for leaf, row in zip(leaves, new, strict=True)]
+    return jax.tree.unflatten(structure, [np.concatenate(part) for part in parts])
+
+
+def _empty(family: Family, depth: int) -> Grown:
+    match family:
+        case "gd++":
+            return GDPlusPlus(*(jnp.zeros(depth) for _ in range(2)))
+        case "diag":
+            return DiagWeights(*(jnp.zeros((depth, 1)) for _ in range(4)))
+        case _:
+            return Omegas(*(jnp.zeros(depth) for _ in range(4)))

@@ -1,0 +1,176 @@
+import itertools
+import math
+
+import jax
+import numpy as np
+import pytest
+
+from attnlab.errors import UserError
+from attnlab.estimators.in_context_regression import ridge_weights
+from attnlab.models.linear_transformer import final_weights
+from attnlab.problems.noise import Categorical, Fixed, Uniform
+from attnlab.problems.noisy_regression import NoisyRegression
+from attnlab.theory import linear_laws
+from attnlab.training.families import sequence_losses
+from attnlab.training.fixed_sample import draw, join_tail, thin
+from attnlab.training.growth import Effort, grow
+from attnlab.training.levenberg_marquardt import Diagnosis
+from linear_prompts import double_precision
+
+__all__ = ["double_precision"]
+
+Z = 5.0
+PROBLEM = NoisyRegression(3, 8, Uniform(2))
+SMALL = Effort(starts=3, screening=64, sequences=512, pool=2048, tail=64, rounds=2, fresh=8192)
+DEPTH = 3
+
+
+@pytest.fixture(scope="module")
+def grown(seed):
+    with jax.enable_x64(True):
+        key = jax.random.key(seed)
+        families = ("gd++", "diag", "omegas")
+        depth = {"gd++": DEPTH, "diag": DEPTH, "omegas": 2}
+        return {name: grow(name, PROBLEM, key, depth[name], effort=SMALL) for name in families}
+
+
+@pytest.mark.parametrize("family", ["gd++", "diag", "omegas"])
+def test_one_layer_reaches_the_one_layer_law(grown, family):
+    law = linear_laws.one_layer_loss(PROBLEM)
+    fresh = grown[family][0].fresh
+    assert abs(fresh.value - law.value) < Z * fresh.standard_error
+    if family == "gd++":
+        assert grown[family][0].training.value == pytest.approx(law.value, rel=1e-4)
+
+
+def test_gd_plus_plus_falls_to_its_floor_and_not_below(grown):
+    floor = linear_laws.gd_plus_plus_floor(PROBLEM).value
+    losses = [depth.training.value for depth in grown["gd++"]]
+    assert all(after <= before for before, after in itertools.pairwise(losses))
+    assert floor <= losses[-1] < 1.01 * floor
+    for depth in grown["gd++"]:
+        assert depth.fresh.value > floor - Z * depth.fresh.standard_error
+
+
+@pytest.mark.parametrize("family", ["diag", "omegas"])
+def test_no_depth_is_worse_than_the_one_before(grown, family):
+    for before, after in itertools.pairwise(depth.training for depth in grown[family]):
+        noise = math.hypot(before.standard_error, after.standard_error)
+        assert after.value < before.value + Z * noise
+
+
+def test_two_layers_of_diag_beat_every_gd_plus_plus(grown):
+    # omega_xy and omega_yy see the noise of the sequence; GD++ of any depth does not.
+    floor = linear_laws.gd_plus_plus_floor(PROBLEM).value
+    deepest = grown["diag"][-1].fresh
+    assert deepest.value < floor - Z * deepest.standard_error
+
+
+def test_a_fresh_loss_is_that_of_the_weights(seed, grown):
+    deepest = grown["diag"][-1]
+    sample = draw(PROBLEM, jax.random.fold_in(jax.random.key(seed), 0), SMALL.fresh)
+    w = jax.vmap(lambda G: final_weights(deepest.weights, G))(sample.G)
+    losses = np.square(np.asarray(w) - sample.oracle).sum(1) / 2
+    assert deepest.fresh.value == pytest.approx(losses.mean(), rel=1e-10)
+    error = losses.std() / np.sqrt(len(losses))
+    assert deepest.fresh.standard_error == pytest.approx(error, rel=1e-6)
+
+
+def test_a_resumed_growth_is_the_uninterrupted_one_bit_for_bit(seed, grown):
+    whole = grown["diag"]
+    resumed = grow("diag", PROBLEM, jax.random.key(seed), DEPTH, whole[: DEPTH - 1], SMALL)
+    assert resumed[: DEPTH - 1] == whole[: DEPTH - 1]
+    for ours, theirs in zip(*map(jax.tree.leaves, (resumed[-1].weights, whole[-1].weights))):  # noqa: B905
+        np.testing.assert_array_equal(ours, theirs)
+    assert resumed[-1].fresh == whole[-1].fresh
+    assert grow("diag", PROBLEM, jax.random.key(seed), 1, whole, SMALL) == whole[:1]
+
+
+def test_an_overfitted_sample_is_noticed_and_every_model_is_finite(seed):
+    # Sixteen sequences cannot hold the tail of what two layers do to the others.
+    tiny = Effort(starts=2, screening=4, sequences=16, pool=512, tail=4, rounds=1, fresh=512)
+    found = grow("diag", PROBLEM, jax.random.key(seed), 2, effort=tiny)
+    assert all(0 <= depth.rounds <= 1 for depth in found)
+    assert any(depth.rounds == 1 or not depth.tail_holds for depth in found)
+    for depth in found:
+        assert math.isfinite(depth.fresh.value)
+        assert isinstance(depth.diagnosis, Diagnosis)
+
+
+@pytest.mark.parametrize("noise", [Uniform(0), Categorical((1, 3))])
+def test_a_drawn_sequence_has_the_law_of_the_problem(seed, noise):
+    problem = NoisyRegression(3, 5, noise)
+    sample = draw(problem, jax.random.key(seed), 4000)
+    lam = sample.G[:, -1, -1]
+    mean = 5 * (3 + noise.second_moment())
+    assert abs(lam.mean() - mean) < Z * lam.std() / np.sqrt(4000)
+    trace = np.trace(sample.G[:, :3, :3], axis1=1, axis2=2)
+    assert abs(trace.mean() - 15) < Z * trace.std() / np.sqrt(4000)
+    if noise == Uniform(0):
+        np.testing.assert_allclose(
+            sample.oracle[0], ridge_weights(sample.G[0], 0.0), rtol=1e-8, atol=1e-10
+        )
+
+
+def test_fewer_tokens_than_inputs_need_noise(seed):
+    sample = draw(NoisyRegression(4, 2, Fixed(1)), jax.random.key(seed), 10)
+    assert (np.linalg.matrix_rank(sample.G, tol=1e-9) == 2).all()
+    with pytest.raises(UserError, match=r"^n must be at least d = 4 where the noise can be 0"):
+        draw(NoisyRegression(4, 2, Uniform(0)), jax.random.key(seed), 10)
+
+
+def test_thinning_keeps_the_tail_and_the_mean(seed):
+    rng = np.random.default_rng(seed)
+    pool = draw(PROBLEM, jax.random.key(seed), 4000)
+    losses = rng.pareto(3, 4000)
+    thinned = thin(pool, losses, 100, 400)
+    assert thinned.weight.sum() == pytest.approx(1)
+    assert thinned.weight[:100] == pytest.approx(1 / 4000)
+    # The same loss read from the thinned sequences: each is found by its Gram matrix.
+    where = {G.tobytes(): loss for G, loss in zip(pool.G, losses, strict=True)}
+    kept = np.array([where[G.tobytes()] for G in thinned.G])
+    assert sorted(kept[:100]) == sorted(np.sort(losses)[-100:])
+    mean = thinned.mean(kept)
+    assert abs(mean.value - losses.mean()) < Z * mean.standard_error
+
+
+def test_a_joined_tail_has_the_weight_of_both_samples(seed):
+    rng = np.random.default_rng(seed)
+    first, second = (draw(PROBLEM, jax.random.key(seed + i), 1000) for i in (0, 1000))
+    losses, fresh = rng.pareto(3, 1000), rng.pareto(3, 1000)
+    joined = join_tail(first, losses, second, fresh, 50)
+    assert joined.weight.sum() == pytest.approx(1)
+    assert (len(joined.weight), joined.drawn) == (1050, 2000)
+    bar = np.sort(fresh)[-50]
+    heavy = np.concatenate([losses >= bar, np.ones(50, bool)])
+    both = (np.count_nonzero(losses >= bar) + 50) / 2000
+    assert joined.weight[heavy].sum() == pytest.approx(both)
+    np.testing.assert_array_equal(joined.G[1000:], second.G[np.argsort(-fresh)[:50]])
+
+
+def test_a_sequence_that_overflows_is_the_worst_and_makes_no_mean(seed):
+    pool = draw(PROBLEM, jax.random.key(seed), 50)
+    losses = np.where(np.arange(50) == 7, np.nan, 1.0)
+    assert pool.mean(losses).value == math.inf
+    np.testing.assert_array_equal(thin(pool, losses, 1, 10).G[0], pool.G[7])
+
+
+def test_mistakes_get_a_sentence():
+    key = jax.random.key(0)
+    with pytest.raises(UserError, match=r"^depth must be an integer of at least 1, got 0\.$"):
+        grow("diag", PROBLEM, key, 0)
+    with pytest.raises(UserError, match=r"^family must be one of 'gd\+\+', 'diag', 'omegas', got"):
+        grow("full", PROBLEM, key, 1)
+    with pytest.raises(UserError, match=r"^variance must be 1 for depth growth, got 0\.5\.$"):
+        grow("diag", NoisyRegression(3, 8, variance=0.5), key, 1)
+    with (
+        jax.enable_x64(False),
+        pytest.raises(UserError, match=r"^jax_enable_x64 must be on for second-order training"),
+    ):
+        grow("diag", PROBLEM, key, 1)
+    with pytest.raises(UserError, match=r"^count must be an integer of at least 1, got 0\.$"):
+        draw(PROBLEM, key, 0)
+    with pytest.raises(UserError, match=r"^tail must be below sequences"):
+        Effort(tail=4096)
+    with pytest.raises(UserError, match=r"^data must hold finite numbers only"):
+        sequence_losses(None, np.full((1, 4, 4), np.nan), np.zeros((1, 3)))
