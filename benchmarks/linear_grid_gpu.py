@@ -4,12 +4,13 @@
 
 grows depths 1 to 7 for the ten noise laws, seed by seed, until `seconds` (400) are spent, and
 writes the weights and losses of every finished law to OUT/full.npz as it goes. `starts` is a file
-of diagonal solutions (keys "<law>/<depth>/p_x" and so on), each a further proposal at its depth.
+of diagonal solutions that benchmarks/linear_diagonal.py wrote: further proposals at their depths.
 The last lines are Table 1's FULL rows: the best seed's loss, its standard error, the paper's value.
 """
 
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jax
@@ -19,10 +20,12 @@ import numpy as np
 from attnlab.models.linear_weights import DiagWeights, FullWeights
 from attnlab.problems.noise import Categorical, Uniform
 from attnlab.problems.noisy_regression import NoisyRegression
+from attnlab.training.fresh_sample import Objective, Sampling, begin, score, search
 from attnlab.training.full_growth import grow_full
-from attnlab.training.recipes import noise_tables
+from attnlab.training.recipes import NoiseTable, noise_tables
 
 LAWS = (*(Uniform(high) for high in range(8)), Categorical((1, 3)), Categorical((1, 3, 5)))
+ORDER = (5, 8, 3, 9, 7, 2, 4, 6, 1, 0)
 DEPTH = 7
 PAPER = (  # Table 1, FULL, by depth
     (1.768, 1.640, 1.397, 1.176, 1.016, 0.907, 0.842, 0.806, 1.008, 0.820),
@@ -35,25 +38,46 @@ PAPER = (  # Table 1, FULL, by depth
 )
 
 
-def diagonal(file, law: str, depth: int) -> FullWeights | None:
-    names = ("p_x", "p_y", "q_x", "q_y")
-    if file is None or f"{law}/{depth}/p_x" not in file:
+def diagonal(file, law, depth: int) -> FullWeights | None:
+    """A diagonal solution; where there is no noise that of GD++, which is trained on its law."""
+    family = "diag" if law.second_moment() else "gd++"
+    names = [f"{family}/{law.name}/0/{depth}/{part}" for part in ("p_x", "p_y", "q_x", "q_y")]
+    if file is None or names[0] not in file:
         return None
-    return DiagWeights(*(jnp.asarray(file[f"{law}/{depth}/{name}"]) for name in names)).full(10)
+    return DiagWeights(*(jnp.asarray(file[name]) for name in names)).full(10)
+
+
+def compile_all(problem: NoisyRegression, noise: NoiseTable) -> None:
+    """One program a depth, compiled side by side: a search of no step and a score."""
+
+    def one(depth: int) -> None:
+        with jax.enable_x64(True):
+            zero, one = (jnp.asarray(number, jnp.int32) for number in (0, 1))
+            weights = FullWeights(*(jnp.zeros((depth, 1, 11, 11)),) * 2)
+            objective, key = Objective(noise, jnp.asarray(1.0)), jax.random.key(0)
+            search(problem, Sampling(), begin(weights), key, objective, zero, one)
+            score(problem, Sampling(), weights, key, objective, one)[0].block_until_ready()
+
+    with ThreadPoolExecutor(DEPTH) as pool:
+        list(pool.map(one, range(1, DEPTH + 1)))
 
 
 def main() -> None:
     given = sys.argv[1:] + [""] * 4
     out, budget, seeds = Path(given[0] or "."), float(given[1] or 400), int(given[2] or 5)
-    starts = np.load(given[3]) if given[3] else None
     print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}")
     tables = noise_tables(LAWS, jnp.float64)
     problem = NoisyRegression(10, 20)
     found: dict[str, np.ndarray] = {}
     best: dict[tuple[int, int], tuple[float, float]] = {}
     start = time.perf_counter()
+    compile_all(problem, jax.tree.map(lambda part: part[0], tables))
+    print(f"[{time.perf_counter() - start:5.0f} s] compiled", flush=True)
     for seed in range(seeds):
-        for i, law in enumerate(LAWS):
+        for i in ORDER:
+            law = LAWS[i]
+            # The diagonal solutions may still be in the making: each law takes what is there.
+            starts = np.load(given[3]) if given[3] and Path(given[3]).exists() else None
             if time.perf_counter() - start > budget:
                 break
             begun = time.perf_counter()
@@ -63,8 +87,7 @@ def main() -> None:
                 jax.tree.map(lambda part, i=i: part[i], tables),
                 jax.random.fold_in(jax.random.key(seed), i),
                 DEPTH,
-                starts=[diagonal(starts, law.name, depth) for depth in range(1, DEPTH + 1)],
-                guarded=law.second_moment() > 0,
+                starts=[diagonal(starts, law, depth) for depth in range(1, DEPTH + 1)],
             )
             for model in grown:
                 name = f"{law.name}/{seed}/{model.depth}"
