@@ -2,11 +2,14 @@
 
     python benchmarks/random_transformer_gpu.py [d] [runs] [seconds]
 
-prints the device's own GEMM rates, the share of them that a whole run reaches, and the seconds that
-every panel takes with all its models, sizes and ridges; it stops before a panel once `seconds` are
-spent. d is 80, runs 20 and seconds 420 unless given. It needs JAX and only the library.
+prints the device's own GEMM rates, the share of them that one fit with 20,000 test prompts of each
+kind reaches, and for every panel with all its models, sizes and ridges the seconds it takes, those
+of its first run (which compiles) and the largest relative standard error of a well-conditioned
+point at 5,000 test prompts of each kind. It stops before a panel once `seconds` are spent. d is 80,
+runs 20 and seconds 420 unless given. It needs JAX and only the library.
 """
 
+import math
 import statistics
 import sys
 import time
@@ -26,7 +29,8 @@ TAUS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 2.5, 3.0)
 ALPHAS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 PSIS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5, 2.0, 3.0)
 RIDGES = (1e-8, 1e-4, 1e-2, 0.1, 1.0, 10.0)
-TEST = 20_000
+TEST, SHARE_TEST = 5_000, 20_000
+SHOWN = 40  # points of a panel that are printed
 
 
 def timed(call) -> float:
@@ -78,12 +82,44 @@ def share(d: int, single: float, double: float, arrays: Accelerator) -> None:
     model, problem = RandomTransformer(m, "relu"), SingleIndexRegression(d, d, d // 2, "relu", 0.01)
 
     def once(seed: int):
-        return simulate(problem, model, n=n, ridge=0.1, runs=1, seed=seed, test=TEST, arrays=arrays)
+        options = {"n": n, "ridge": 0.1, "runs": 1, "seed": seed, "test": SHARE_TEST}
+        return simulate(problem, model, arrays=arrays, **options)
 
     once(0)
     spent = statistics.median(timed(lambda s=s: once(s)) for s in range(1, 6))
-    ideal = 2.0 * (n + 2 * TEST) * D * m / single + (float(n) * m * m + m**3 / 3) / double
+    prompts = n + 2 * SHARE_TEST
+    ideal = 2.0 * prompts * D * m / single + (float(n) * m * m + m**3 / 3) / double
     print(f"one fit, d={d} n={n} m={m}: {spent:.3f} s, {ideal / spent:.0%} of the GEMM rates")
+
+
+def panel(name: str, problem, models, n, ridges, runs: int, arrays: Accelerator) -> float:
+    """Seconds of a panel, printed with what they were spent on and the points at n = 1.5 d^2."""
+    start, ends = time.perf_counter(), []
+    options = {"n": n, "ridge": ridges, "runs": runs, "seed": 1, "test": TEST}
+    points = simulate(
+        problem,
+        models,
+        arrays=arrays,
+        finished=lambda _: ends.append(time.perf_counter() - start),
+        **options,
+    )
+    spent = time.perf_counter() - start
+    relative = [p.icl.standard_error / p.icl.value for p in points if not p.diagnosis]
+    print(
+        f"panel {name}: {spent:.1f} s, the first run {ends[0]:.1f} s, {len(points)} points, "
+        f"{runs} runs, standard errors to {max(relative, default=math.nan):.2%} of "
+        f"{len(relative)} well-conditioned points",
+        flush=True,
+    )
+    for point in [p for p in points if p.n == round(1.5 * problem.d**2)][:SHOWN]:
+        keys = ("intercept", "activation", "degree", "width")
+        extra = [str(getattr(point.model, key)) for key in keys if hasattr(point.model, key)]
+        error = point.typical()
+        print(
+            f"    {type(point.model).__name__} {' '.join(extra)} ridge {point.ridge:g}: "
+            f"{error.value:.4f} +- {error.standard_error:.4f}"
+        )
+    return spent
 
 
 def main() -> None:
@@ -96,30 +132,11 @@ def main() -> None:
     share(d, single, double, arrays)
     warnings.simplefilter("ignore", IllConditioned)
     total = 0.0
-    for name, problem, models, n, ridges in panels(d):
+    for each in panels(d):
         if total > budget:
-            print(f"stopped before {name}")
+            print(f"stopped before {each[0]}")
             return
-        start = time.perf_counter()
-        points = simulate(
-            problem, models, n=n, ridge=ridges, runs=runs, seed=1, test=TEST, arrays=arrays
-        )
-        spent = time.perf_counter() - start
-        total += spent
-        print(f"panel {name}: {spent:.1f} s, {len(points)} points, {runs} runs", flush=True)
-        shown = [p for p in points if p.n == round(1.5 * d * d)][:40]
-        for point in shown:
-            error = point.typical()
-            name_of = type(point.model).__name__
-            extra = [
-                str(getattr(point.model, key))
-                for key in ("intercept", "activation", "degree", "width")
-                if hasattr(point.model, key)
-            ]
-            print(
-                f"    {name_of} {' '.join(extra)} ridge {point.ridge:g}: "
-                f"{error.value:.4f} +- {error.standard_error:.4f}"
-            )
+        total += panel(*each, runs=runs, arrays=arrays)
     print(f"all panels: {total:.0f} s")
 
 

@@ -1,6 +1,10 @@
+import logging
 import math
+import re
 import warnings
+from collections import Counter
 
+import jax
 import numpy as np
 import pytest
 
@@ -8,9 +12,9 @@ from attnlab.errors import UserError
 from attnlab.estimate import Estimate
 from attnlab.estimators.accelerator import Accelerator
 from attnlab.estimators.arrays import Host
+from attnlab.estimators.fit_plan import SCALE, memory_needed
 from attnlab.estimators.in_context_error import seed_of_run, simulate
 from attnlab.estimators.ridge import IllConditioned
-from attnlab.estimators.shared_fits import memory_needed, scale_of
 from attnlab.models.linear_attention import LinearAttention
 from attnlab.models.random_transformer import (
     EquivalentModel,
@@ -45,7 +49,8 @@ def brute_force(model, n, ridge, seed):
             (200, "pool", "test"),
         )
     )
-    t = scale_of(SMALL, seed, Host())
+    first = SMALL.all_prompts(SCALE, seed=seed, tasks="pool", split="train")
+    t = first.square_norms().mean()
 
     def rows(prompts, z):
         if isinstance(model, LinearAttention):
@@ -133,6 +138,38 @@ def test_the_accelerator_simulates_the_same_linear_attention(seed):
     )
     error = math.hypot(a.icl.standard_error, b.icl.standard_error)
     assert abs(a.icl.value - b.icl.value) < 6 * error
+
+
+def test_an_accelerator_has_one_program_a_step_and_compiles_nothing_for_further_runs(caplog, seed):
+    problem = SingleIndexRegression(7, 7, 3, "relu", 0.1)
+    models = [LinearAttention(True), RandomTransformer(44), EquivalentModel(44, "relu", 1)]
+    options = {"n": (20, 62), "ridge": (0.1, 1.0), "seed": seed, "test": 40}
+
+    def compiled(runs, flights):
+        caplog.clear()
+        done = []
+        arrays = Accelerator(flights=flights)
+        jax.config.update("jax_log_compiles", True)  # in every thread
+        try:
+            with caplog.at_level(logging.WARNING):
+                points = simulate(
+                    problem, models, runs=runs, arrays=arrays, finished=done.append, **options
+                )
+        finally:
+            jax.config.update("jax_log_compiles", False)
+        assert done == list(range(1, runs + 1))
+        said = [re.match(r"Finished XLA compilation of jit\((\w+)\)", m) for m in caplog.messages]
+        return points, Counter(match[1] for match in said if match)
+
+    _, first = compiled(1, 1)
+    # Two widths, one of them with an intercept; models of one width share their programs.
+    once = ("_draws", "_scaled", "_weights", "_noise", "_train_block", "_test_block")
+    twice = ("no_rows", "add_rows", "primal_fits", "dual_fits", "widened")
+    assert first == {**dict.fromkeys(once, 1), **dict.fromkeys(twice, 2)}
+    one, further = compiled(3, 1)
+    two, more = compiled(3, 2)
+    assert (len(further), len(more)) == (0, 0)
+    assert one == two
 
 
 def test_as_many_features_as_prompts_without_ridge_warns_with_the_condition_number(seed):

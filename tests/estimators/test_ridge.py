@@ -6,7 +6,8 @@ import pytest
 from attnlab.errors import UserError
 from attnlab.estimators.accelerator import Accelerator
 from attnlab.estimators.arrays import Host
-from attnlab.estimators.ridge import Kernel, NormalEquations, require_memory, solve
+from attnlab.estimators.ridge import Kernel, NormalEquations, require_memory
+from attnlab.estimators.ridge_solve import by_cholesky, by_eigh
 
 PENALTIES = (1e-6, 0.3, 40.0)
 
@@ -56,7 +57,7 @@ def test_nested_primal_fits_equal_separate_ones(intercept, seed):
 @pytest.mark.parametrize("intercept", [False, True])
 def test_nested_kernel_fits_equal_separate_ones(intercept, seed):
     rows, y = data(seed, 30, 90)
-    kernel = Kernel(Host(np.float64), rows, y)
+    kernel = Kernel(Host(np.float64), [rows[:7], rows[7:]], y, 30)
     for m in (40, 90):
         kernel.widen(m, block=16)
         for n in (12, 30):
@@ -65,7 +66,8 @@ def test_nested_kernel_fits_equal_separate_ones(intercept, seed):
 
 def test_primal_and_dual_agree(seed):
     rows, y = data(seed, 50, 40)
-    equations, kernel = NormalEquations(Host(np.float64), 40), Kernel(Host(np.float64), rows, y)
+    host = Host(np.float64)
+    equations, kernel = NormalEquations(host, 40), Kernel(host, [rows], y, 50)
     equations.add(rows, y)
     kernel.widen(40)
     for a, b in zip(equations.fit((0.1, 5.0)), kernel.fit((0.1, 5.0), 50), strict=True):
@@ -75,14 +77,13 @@ def test_primal_and_dual_agree(seed):
 
 def test_one_eigendecomposition_equals_a_factorisation_each(seed):
     rows, y = data(seed, 60, 20)
-    lower, right = np.tril(rows.T @ rows), (rows.T @ y)[:, None]
-    penalties = [10.0**k for k in range(-6, 3)]
-    spectral = solve(Host(), lower, 20, right, penalties, many=1)
-    factored = solve(Host(), lower, 20, right, penalties, many=99)
-    for a, b in zip(spectral, factored, strict=True):
-        np.testing.assert_allclose(a.x, b.x, rtol=1e-9, atol=1e-12)
-        assert b.condition >= a.condition / 10
-        assert b.condition <= a.condition * (1 + 1e-9)
+    system = (np.tril(rows.T @ rows), rows.T @ y, np.logspace(-6, 2, 9))
+    spectral, factored = by_eigh(Host(), *system), by_cholesky(Host(), *system)
+    np.testing.assert_allclose(spectral[0], factored[0], rtol=1e-9, atol=1e-12)
+    assert (factored[1] >= spectral[1] / 10).all()
+    assert (factored[1] <= spectral[1] * (1 + 1e-9)).all()
+    assert not spectral[2].any()
+    assert not factored[2].any()
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -92,9 +93,9 @@ def test_the_accelerator_gives_the_same_fits(intercept, seed):
     with device.session(60):
         primal = NormalEquations(device, 20)
         for part in (slice(0, 25), slice(25, 60)):
-            primal.add(device.put(rows[part]), y[part])
+            primal.add(rows[part], y[part])
         check(primal.fit(PENALTIES, 20, intercept), rows, y, intercept)
-        kernel = Kernel(device, device.put(rows[:15]), y[:15])
+        kernel = Kernel(device, [rows[:9], rows[9:18]], y, 15)
         kernel.widen(20)
         check(kernel.fit(PENALTIES, 15, intercept), rows[:15], y[:15], intercept)
 

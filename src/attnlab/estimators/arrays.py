@@ -1,14 +1,15 @@
 """Where the heavy linear algebra runs: NumPy and BLAS on the host, or JAX on an accelerator.
 
-Both keep features in the precision asked for (float32 unless told) and Gram matrices in float64,
-in their lower triangle only. On the host a block's product is a SYRK in the features' precision,
-added to the float64 total; an accelerator multiplies in float64, which costs it no more. Prompts,
-F and z come from the generators of each, with the same law.
+The fits are written once, as steps over the methods below: `Host` calls a step, an accelerator
+compiles it. Both keep features in the precision asked for (float32 unless told) and Gram matrices
+in float64, in their lower triangle only. On the host a block's product is a SYRK in the features'
+precision, added to the float64 total; an accelerator multiplies in float64, which costs it no more.
+Prompts, F and z come from the generators of each, with the same law.
 """
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +22,7 @@ from attnlab.models.random_transformer import feature_noise, random_weights
 from attnlab.problems.single_index import Prompts, SingleIndexRegression, Split, TasksOf
 
 STRIP = 512
+COLUMNS = 4096
 SMALL = 1200
 
 
@@ -28,6 +30,8 @@ class Host:
     """NumPy arrays; `dtype` is the precision of the features."""
 
     block = 2048  # prompts whose features are held at once
+    flights = 1  # runs under way at once
+    xp: Any = np
 
     def __init__(self, dtype: Any = np.float32) -> None:
         self.dtype = np.dtype(dtype)
@@ -50,6 +54,17 @@ class Host:
         """
         return threadpool_limits(limits=1) if size < SMALL else nullcontext()
 
+    def call(
+        self, step: Callable[..., Any], options: tuple[Any, ...], *values: Any, donate: int = 0
+    ) -> Any:
+        """step(arrays, *options, *values), which may overwrite the first `donate` values."""
+        return step(self, *options, *values)
+
+    def each(self, function: Callable[[Any], tuple[Any, ...]], values: Any) -> tuple[Any, ...]:
+        """What the function gives for each of the values, stacked."""
+        found = [function(value) for value in values]
+        return tuple(np.stack(parts) for parts in zip(*found, strict=True))
+
     def put(self, values: Any) -> Any:
         """Features or prompts in the features' precision."""
         return np.ascontiguousarray(values, self.dtype)
@@ -58,17 +73,27 @@ class Host:
         """Weights and labels in float64."""
         return np.asarray(values, np.float64)
 
+    def rows(self, values: Any, start: Any, count: int) -> Any:
+        """values[start : start + count]."""
+        return values[start : start + count]
+
     def vectors(self, query: Any, memory: Any) -> Any:
         """vec(x b^T) for each row."""
         return (query[:, :, None] * memory[:, None, :]).reshape(len(query), -1)
 
-    def prompts(
-        self, problem: SingleIndexRegression, count: int, seed: int, tasks: TasksOf, split: Split
-    ) -> Prompts:
-        """`count` prompts."""
-        return problem.all_prompts(count, seed=seed, tasks=tasks, split=split)
+    def draws(
+        self,
+        problem: SingleIndexRegression,
+        seed: int,
+        counts: Sequence[tuple[TasksOf, Split, int]],
+    ) -> list[Prompts]:
+        """So many prompts of each kind."""
+        return [
+            problem.all_prompts(count, seed=seed, tasks=tasks, split=split)
+            for tasks, split, count in counts
+        ]
 
-    def weights(self, seed: int, rows: int, width: int, t: float) -> Any:
+    def weights(self, seed: int, rows: int, width: int, t: Any) -> Any:
         """F, i.i.d. N(0, 1 / t)."""
         G = random_weights(seed, rows, width, self.dtype)
         G *= 1 / math.sqrt(t)
@@ -82,9 +107,18 @@ class Host:
         """left @ right in their precision."""
         return left @ right
 
+    def activate(self, model: Any, U: Any, z: Any, width: int) -> Any:
+        """The model's features from the pre-activations U, without noise where z is None."""
+        return model.activate(U[:, :width], None if z is None else z[:, :width])
+
     def predict(self, rows: Any, weights: Any) -> Any:
-        """rows @ weights in float64: weights near interpolation are large and cancel."""
-        return rows.astype(np.float64) @ weights
+        """rows @ weights^T in float64: weights near interpolation are large and cancel."""
+        return rows.astype(np.float64) @ weights.T
+
+    def combine(self, vector: Any, rows: Any) -> Any:
+        """vector @ rows in float64, a part of the columns at a time."""
+        parts = (rows[:, at : at + COLUMNS] for at in range(0, rows.shape[1], COLUMNS))
+        return np.concatenate([vector @ part.astype(np.float64) for part in parts])
 
     def zeros(self, *shape: int) -> Any:
         """A float64 total to add to."""
@@ -106,49 +140,43 @@ class Host:
         total += rows.T.astype(np.float64) @ labels
         return total
 
-    def activate(self, model: Any, U: Any, z: Any, width: int) -> Any:
-        """The model's features from the pre-activations U, without noise where z is None."""
-        return model.activate(U[:, :width], None if z is None else z[:, :width])
-
-    def square_errors(self, rows: Any, weights: Any, constants: Any, labels: Any) -> Any:
-        """Sums over the rows of the squared errors of several fits, and of their squares."""
-        squares = (labels[:, None] - self.predict(rows, weights) - constants) ** 2
-        return np.stack([squares.sum(0), (squares**2).sum(0)], axis=1)
-
-    def factored(self, lower: Any, size: int, shift: float, right: Any) -> tuple[Any, float] | None:
+    def factored(self, lower: Any, shift: float, right: Any) -> tuple[Any, Any]:
         """x of (A + shift) x = right and a bound from below of |(A + shift)^-1|, by Cholesky.
 
-        A is lower[:size, :size]; None where the sum is not positive definite.
+        The bound is not a number where the sum is not positive definite.
         """
-        A = np.array(lower[:size, :size], order="C")
+        size = len(lower)
+        A = np.array(lower, order="C")
         A.flat[:: size + 1] += shift
         # Row-major lower is column-major upper: LAPACK works in place without a copy.
         factor, info = _routines().dpotrf(A.T, lower=0, clean=0, overwrite_a=1)
         if info != 0:
-            return None
+            return np.zeros(size), math.nan
 
         def inverse(vector: Any) -> Any:
             return _routines().dpotrs(factor, vector, lower=0)[0]
 
-        return inverse(right), _norm_by_power(size, INVERSE, inverse)
+        return inverse(right[:, None])[:, 0], _norm_by_power(size, INVERSE, inverse)
 
-    def multiply_symmetric(self, lower: Any, size: int, right: Any) -> Any:
+    def multiply_symmetric(self, lower: Any, right: Any) -> Any:
         """A right from the lower triangle of A."""
-        return _routines().dsymm(1.0, lower[:size, :size].T, right, lower=0)
+        return _routines().dsymm(1.0, lower.T, right, lower=0)
 
-    def norm(self, lower: Any, size: int) -> float:
+    def norm(self, lower: Any) -> Any:
         """The largest eigenvalue of A, from below."""
-        return _norm_by_power(size, ITERATIONS, lambda v: self.multiply_symmetric(lower, size, v))
+        return _norm_by_power(
+            len(lower), ITERATIONS, lambda vector: self.multiply_symmetric(lower, vector)
+        )
 
-    def eigh(self, lower: Any, size: int) -> tuple[Any, Any]:
+    def eigh(self, lower: Any) -> tuple[Any, Any]:
         """Eigenvalues in ascending order and eigenvectors."""
         from scipy.linalg import eigh
 
-        return eigh(lower[:size, :size].T, lower=False, driver="evd", check_finite=False)
+        return eigh(lower.T, lower=False, driver="evd", check_finite=False)
 
-    def get(self, values: Any) -> np.ndarray:
-        """Back to NumPy."""
-        return np.asarray(values)
+    def get(self, values: Any) -> Any:
+        """A list or a tuple of arrays, or one, back to NumPy."""
+        return values
 
 
 Arrays = Host | Accelerator

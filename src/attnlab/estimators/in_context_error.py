@@ -10,23 +10,17 @@ import itertools
 import math
 import statistics
 import warnings
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from attnlab.errors import UserError
 from attnlab.estimate import Estimate
 from attnlab.estimators.arrays import Arrays, Host
+from attnlab.estimators.fit_plan import memory_needed, plan_fits, require_moments
+from attnlab.estimators.flights import in_flight
 from attnlab.estimators.ridge import IllConditioned, require_memory
-from attnlab.estimators.shared_fits import (
-    Outcome,
-    draw,
-    memory_needed,
-    plan_fits,
-    require_moments,
-    run_fits,
-)
+from attnlab.estimators.shared_fits import Drawn, Key, Outcome, draw, run_fits
 from attnlab.problems import arguments
 from attnlab.problems.single_index import SingleIndexRegression
 from attnlab.theory.error_point import ErrorPoint, Model, listed
@@ -45,6 +39,7 @@ def simulate(
     block: int | None = None,
     arrays: Arrays | None = None,
     memory: float | None = None,
+    finished: Callable[[int], None] | None = None,
 ) -> list[ErrorPoint]:
     """The errors of every model at every n and ridge, in that order.
 
@@ -52,7 +47,7 @@ def simulate(
     `test` prompts of each kind are drawn a run. `rescale` gives every vec H the same norm, which
     takes the norm's finite-d fluctuation away. `block` bounds the prompts whose features are held
     at once (the arrays' own bound unless given) and changes no draw. `memory` (bytes) overrides
-    what the machine says it has.
+    what the machine says it has. `finished` is told how many runs are done, after each.
     """
     several, sizes, ridges = listed(models, n, ridge)
     if not several or not sizes or not ridges:
@@ -62,19 +57,29 @@ def simulate(
     block = arguments.integer("block", arrays.block if block is None else block, 1)
     plan = plan_fits(problem, several, sizes, block)
     require_moments(problem, plan)
-    require_memory(arrays, memory_needed(problem, several, sizes, block), "the fits", memory)
-    points: dict[tuple[Model, int, float], list[Outcome]] = {}
-    largest = max(max(family.primal, family.kept) for family in plan.families)
+    needed = memory_needed(problem, several, sizes, block)
+    require_memory(arrays, needed, "the fits", memory)
+    available = arrays.available_memory() if memory is None else memory
+    flights = arrays.flights if arrays.flights * needed <= available else 1
     seeds = [seed_of_run(seed, run) for run in range(runs)]
-    with arrays.session(largest), ThreadPoolExecutor(max_workers=1) as ahead:
-        # The next run's prompts are drawn while this one is fitted.
-        drawing = ahead.submit(draw, problem, plan, seeds[0], test, rescale, arrays)
-        for run_seed, following in itertools.zip_longest(seeds, seeds[1:]):
-            drawn = drawing.result()
-            if following is not None:
-                drawing = ahead.submit(draw, problem, plan, following, test, rescale, arrays)
-            for key, outcome in run_fits(problem, plan, ridges, run_seed, drawn, arrays):
-                points.setdefault(key, []).append(outcome)
+
+    def one_run(given: tuple[int, Drawn]) -> list[tuple[Key, Outcome]]:
+        with arrays.session(plan.largest):
+            return run_fits(problem, plan, ridges, given[0], given[1], arrays)
+
+    points: dict[Key, list[Outcome]] = {}
+    # Prompts are drawn while others are fitted; the first run is alone, because what it compiles
+    # the others find.
+    drawn = in_flight(
+        lambda own: (own, draw(problem, plan, own, test, rescale, arrays)), seeds, 2, threads=1
+    )
+    first = map(one_run, itertools.islice(drawn, 1))
+    others = in_flight(one_run, drawn, flights)
+    for done, outcomes in enumerate(itertools.chain(first, others), start=1):
+        for key, outcome in outcomes:
+            points.setdefault(key, []).append(outcome)
+        if finished is not None:
+            finished(done)
     return [
         _point(model, size, value, points[model, size, value])
         for model in several

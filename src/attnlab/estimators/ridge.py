@@ -3,27 +3,23 @@
 min_w sum_i (y_i - w^T phi_i)^2 + penalty |w|^2 from one stream of rows phi. With m <= n the normal
 equations are kept, m^2 numbers: a fit of fewer samples is a checkpoint of the stream, one of fewer
 features a leading block. With m > n the kernel phi phi^T is kept, and the parts change places. An
-intercept is free of penalty: both are then solved after centring. A fit says how well conditioned
-it was, and what it did where it was not.
+intercept is free of penalty: both are then solved after centring. Fits are launched and settled:
+an accelerator computes all that were launched before the host waits for any.
 """
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from attnlab.errors import UserError
 from attnlab.estimators.arrays import Arrays
+from attnlab.estimators.ridge_solve import by_cholesky, by_eigh, trusted
 from attnlab.problems import arguments
 
 # From this many penalties on one eigendecomposition (about 9 m^3) beats a factorisation each.
 MANY = 16
-# A Cholesky solution stands while the condition number is this factor below 1 / eps. The worst case
-# is a factor m, rounding in practice a few; an eigendecomposition costs 30 factorisations.
-MARGIN = 64
 
 
 class IllConditioned(UserWarning):
@@ -35,179 +31,263 @@ class RidgeFit:
     """One fit: weights, intercept, training error, |w|^2, condition number and a diagnosis.
 
     `diagnosis` is empty for a fit to be trusted. `condition` is that of the penalised system, by
-    power iteration: a lower bound, right in its order of magnitude.
+    power iteration: a lower bound, right in its order of magnitude. Weights stay where they were
+    computed, beside those of the other penalties.
     """
 
     n: int
     m: int
     penalty: float
-    weights: Any
+    together: Any
+    row: int
     intercept: float
     train_error: float
     square_norm: float
     condition: float
     diagnosis: str
 
-
-class NormalEquations:
-    """sum phi phi^T, sum phi y and the other sums that a primal fit needs, as rows stream in."""
-
-    def __init__(self, arrays: Arrays, width: int) -> None:
-        self.arrays, self.width = arrays, arguments.integer("width", width, 1)
-        self.n = 0
-        self._gram = arrays.zeros(width, width)
-        self._cross = arrays.zeros(width, 2)
-        self._labels = np.zeros(2)
-
-    def add(self, rows: Any, labels: Float[np.ndarray, " b"]) -> None:
-        """Add a block of rows with their labels."""
-        if rows.shape != (len(labels), self.width):
-            raise UserError(
-                f"rows must have shape ({len(labels)}, {self.width}), got {tuple(rows.shape)}."
-            )
-        arrays = self.arrays
-        self._gram = arrays.add_gram(self._gram, rows)
-        sides = arrays.double(np.stack([labels, np.ones_like(labels)], axis=1))
-        self._cross = arrays.add_cross(self._cross, rows, sides)
-        self._labels += (labels.sum(), (labels**2).sum())
-        self.n += len(labels)
-
-    def fit(
-        self, penalties: Sequence[float], width: int | None = None, intercept: bool = False
-    ) -> list[RidgeFit]:
-        """One fit a penalty, of the leading `width` features and the samples so far."""
-        m, n = self.width if width is None else width, self.n
-        _require_samples(n)
-        cross = self.arrays.get(self._cross)[:m]
-        lower, right, square = self._gram, cross[:, 0], self._labels[1]
-        mean, label_mean = cross[:, 1] / n, self._labels[0] / n
-        if intercept:
-            centre = self.arrays.double(mean)
-            lower = lower[:m, :m] - n * centre[:, None] * centre[None, :]
-            right, square = right - n * mean * label_mean, square - n * label_mean**2
-        fits = []
-        for solved in solve(self.arrays, lower, m, right[:, None], penalties):
-            w = self.arrays.get(solved.x)[:, 0]
-            norm = float(w @ w)
-            # w^T G w = w^T c - penalty |w|^2, without another product with G.
-            train = max(float(square - w @ right - solved.penalty * norm), 0.0) / n
-            b = float(label_mean - w @ mean) if intercept else 0.0
-            fits.append(_fit(n, m, solved, w, b, train, norm))
-        return fits
-
-
-class Kernel:
-    """phi phi^T of the leading n rows, added up over blocks of features; rows are kept."""
-
-    def __init__(self, arrays: Arrays, rows: Any, labels: Float[np.ndarray, " n"]) -> None:
-        self.arrays, self._rows, self._labels = arrays, rows, labels
-        self.width = 0
-        self._kernel = arrays.zeros(len(labels), len(labels))
-
-    def widen(self, width: int, block: int = 4096) -> None:
-        """Add the features from the present width to `width`."""
-        for start in range(self.width, width, block):
-            part = self._rows[:, start : min(start + block, width)]
-            self._kernel = self.arrays.add_gram(self._kernel, part.T)
-        self.width = width
-
-    def fit(self, penalties: Sequence[float], n: int, intercept: bool = False) -> list[RidgeFit]:
-        """One fit a penalty, of the leading n samples and the features so far: w = phi^T a."""
-        _require_samples(n)
-        arrays, y = self.arrays, self._labels[:n]
-        lower, mean = self._kernel, float(y.mean()) if intercept else 0.0
-        rows = self._rows[:n, : self.width]
-        if intercept:
-            ones = arrays.double(np.ones((n, 1)))
-            row = arrays.multiply_symmetric(lower, n, ones)[:, 0] / n
-            # Centring makes 1 a null vector; labels have no part along it, so that any eigenvalue
-            # may be given to it, and this one is neither the largest nor the smallest.
-            lift = row.mean() + float(lower[:n, :n].trace()) / n**2
-            lower = lower[:n, :n] - row[:, None] - row[None, :] + lift
-        fits = []
-        for solved in solve(arrays, lower, n, (y - mean)[:, None], penalties):
-            a = arrays.get(solved.x)[:, 0]
-            a = a - a.mean() if intercept else a
-            w = arrays.get(arrays.predict(rows.T, arrays.double(a[:, None])))[:, 0]
-            b = 0.0
-            if intercept:
-                fitted = arrays.get(arrays.predict(rows, arrays.double(w[:, None])))
-                b = mean - float(fitted.mean())
-            # The residual of the leading n samples is penalty a, exactly.
-            train = float(solved.penalty**2 * (a @ a)) / n
-            fits.append(_fit(n, self.width, solved, w, b, train, float(w @ w)))
-        return fits
+    @property
+    def weights(self) -> Any:
+        """w."""
+        return self.together[self.row]
 
 
 @dataclass(frozen=True)
-class Solved:
-    """x of (A + penalty) x = right, with the condition number and what went wrong, if anything."""
+class Launched:
+    """Fits of one system for several penalties, under way; `solve` computes them with a solver.
 
-    penalty: float
-    x: Any
-    condition: float
-    diagnosis: str
+    `found` is what it gave: the weights, and a row of numbers a penalty (intercept, training error,
+    |w|^2, condition number, directions left out).
+    """
+
+    n: int
+    m: int
+    size: int
+    penalties: tuple[float, ...]
+    solve: Callable[[Callable[..., Any]], tuple[Any, Any]]
+    found: tuple[Any, Any]
 
 
-def solve(
-    arrays: Arrays,
-    lower: Any,
+def launch(
+    n: int,
+    m: int,
     size: int,
-    right: Float[np.ndarray, "m k"],
     penalties: Sequence[float],
-    many: int = MANY,
-) -> list[Solved]:
-    """(A + penalty) x = right for every penalty, A the leading block of `lower`'s triangle."""
+    solve: Callable[[Callable[..., Any]], tuple[Any, Any]],
+) -> Launched:
+    """Start the fits of a system of that size, by factorisations or, for many, one spectrum."""
+    if n < 1:
+        raise UserError("a ridge fit must have at least one sample, got none.")
     for penalty in penalties:
         arguments.non_negative("penalty", penalty)
-    b = arrays.double(right)
-    spectrum = arrays.eigh(lower, size) if len(penalties) >= many else None
-    top, solved = None, []
-    for penalty in penalties:
-        found = None if spectrum is not None else arrays.factored(lower, size, penalty, b)
-        if found is not None:
-            top = arrays.norm(lower, size) if top is None else top
-            condition = max((top + penalty) * found[1], 1.0)
-            if condition * MARGIN * np.finfo(np.float64).eps < 1:
-                solved.append(Solved(penalty, found[0], condition, _judge(arrays, condition)))
-                continue
-        # Not positive definite, or so by rounding alone: leave those directions out.
-        spectrum = arrays.eigh(lower, size) if spectrum is None else spectrum
-        solved.append(_spectral(arrays, spectrum, b, penalty))
-    return solved
+    solver = by_eigh if len(penalties) >= MANY else by_cholesky
+    return Launched(n, m, size, tuple(penalties), solve, solve(solver))
 
 
-def _spectral(arrays: Arrays, spectrum: tuple[Any, Any], b: Any, penalty: float) -> Solved:
-    values, vectors = arrays.get(spectrum[0]) + penalty, spectrum[1]
-    largest = float(values[-1])
-    floor = largest * len(values) * np.finfo(np.float64).eps
-    kept = values > floor
-    inverse = arrays.double(np.where(kept, 1 / np.where(kept, values, 1.0), 0.0))
-    x = vectors @ (inverse[:, None] * (vectors.T @ b))
-    if kept.all():
-        condition = largest / float(values[0])
-        return Solved(penalty, x, condition, _judge(arrays, condition))
-    dropped = int((~kept).sum())
-    text = f"singular to working precision: {dropped} of {len(values)} directions left out"
-    return Solved(penalty, x, math.inf, text)
+def settle(arrays: Arrays, launched: Sequence[Launched]) -> list[list[RidgeFit]]:
+    """Wait for the fits; a system not positive definite, or so by rounding alone, is solved again.
+
+    Its eigendecomposition then leaves out the directions that are rounding.
+    """
+    numbers = arrays.get([one.found[1] for one in launched])
+    fits = []
+    for one, own in zip(launched, numbers, strict=True):
+        weights = one.found[0]
+        if len(one.penalties) < MANY and not trusted(own[:, 3]).all():
+            weights, own = one.solve(by_eigh)
+            own = arrays.get(own)
+        fits.append(
+            [
+                _fit(arrays, one, penalty, weights, row, own[row].tolist())
+                for row, penalty in enumerate(one.penalties)
+            ]
+        )
+    return fits
 
 
-def _judge(arrays: Arrays, condition: float) -> str:
+def _fit(
+    arrays: Arrays, one: Launched, penalty: float, weights: Any, row: int, numbers: list[float]
+) -> RidgeFit:
+    b, train, norm, condition, dropped = numbers
+    said = _judge(arrays, one.size, condition, int(dropped))
+    return RidgeFit(one.n, one.m, penalty, weights, row, b, train, norm, condition, said)
+
+
+def _judge(arrays: Arrays, size: int, condition: float, dropped: int) -> str:
+    if dropped:
+        return f"singular to working precision: {dropped} of {size} directions left out"
     limit = 1 / float(np.finfo(arrays.dtype).eps)
     if condition <= limit:
         return ""
     return f"ill-conditioned: condition number {condition:.1e} exceeds {limit:.0e} of the features"
 
 
-def _fit(
-    n: int, m: int, solved: Solved, w: np.ndarray, b: float, train: float, norm: float
-) -> RidgeFit:
-    return RidgeFit(n, m, solved.penalty, w, b, train, norm, solved.condition, solved.diagnosis)
+class Sums(NamedTuple):
+    """What a primal fit needs: sum phi phi^T, sum phi (y, 1), and n, sum y, sum y^2."""
+
+    gram: Any
+    cross: Any
+    labels: Any
 
 
-def _require_samples(n: int) -> None:
-    if n < 1:
-        raise UserError("a ridge fit must have at least one sample, got none.")
+def no_rows(arrays: Arrays, width: int) -> Sums:
+    """The sums before any row (a step)."""
+    return Sums(arrays.zeros(width, width), arrays.zeros(width, 2), arrays.zeros(3))
+
+
+def add_rows(arrays: Arrays, width: int, sums: Sums, rows: Any, labels: Any) -> Sums:
+    """The sums with the leading columns of a block of rows added (a step)."""
+    rows, y = rows[:, :width], arrays.double(labels)
+    sides = arrays.xp.stack([y, arrays.xp.ones_like(y)], axis=1)
+    totals = arrays.xp.stack([sides[:, 1].sum(), y.sum(), (y * y).sum()])
+    gram = arrays.add_gram(sums.gram, rows)
+    return Sums(gram, arrays.add_cross(sums.cross, rows, sides), sums.labels + totals)
+
+
+def launch_primal(
+    arrays: Arrays, sums: Sums, n: int, width: int, penalties: Sequence[float], intercept: bool
+) -> Launched:
+    """One fit a penalty, of the leading `width` features and the n samples in the sums."""
+    values = (sums, np.asarray(penalties, np.float64))
+    return launch(
+        n,
+        width,
+        width,
+        penalties,
+        lambda solver: arrays.call(primal_fits, (width, intercept, solver), *values),
+    )
+
+
+def primal_fits(
+    arrays: Arrays, m: int, intercept: bool, solver: Any, sums: Sums, penalties: Any
+) -> tuple[Any, Any]:
+    """Weights and numbers from the normal equations (a step)."""
+    xp = arrays.xp
+    n, total, square = sums.labels
+    lower, right, mean = sums.gram[:m, :m], sums.cross[:m, 0], sums.cross[:m, 1] / n
+    if intercept:
+        lower = lower - n * mean[:, None] * mean[None, :]
+        right, square = right - total * mean, square - total**2 / n
+    w, condition, dropped = solver(arrays, lower, right, penalties)
+    norm = (w * w).sum(1)
+    # w^T G w = w^T c - penalty |w|^2, without another product with G.
+    train = xp.maximum(square - w @ right - penalties * norm, 0.0) / n
+    b = total / n - w @ mean if intercept else xp.zeros_like(norm)
+    return w, xp.stack([b, train, norm, condition, dropped], axis=1)
+
+
+class NormalEquations:
+    """The sums of one stream of rows, for fits at any moment."""
+
+    def __init__(self, arrays: Arrays, width: int) -> None:
+        self.arrays, self.width = arrays, arguments.integer("width", width, 1)
+        self.n = 0
+        self._sums = arrays.call(no_rows, (width,))
+
+    def add(self, rows: Any, labels: Any) -> None:
+        """Add a block of rows with their labels."""
+        if rows.shape != (len(labels), self.width):
+            raise UserError(
+                f"rows must have shape ({len(labels)}, {self.width}), got {tuple(rows.shape)}."
+            )
+        self._sums = self.arrays.call(add_rows, (self.width,), self._sums, rows, labels, donate=1)
+        self.n += len(labels)
+
+    def fit(
+        self, penalties: Sequence[float], width: int | None = None, intercept: bool = False
+    ) -> list[RidgeFit]:
+        """One fit a penalty, of the leading `width` features and the samples so far."""
+        m = self.width if width is None else width
+        launched = launch_primal(self.arrays, self._sums, self.n, m, penalties, intercept)
+        return settle(self.arrays, [launched])[0]
+
+
+class Kernel:
+    """phi phi^T of the leading `size` rows, kept in parts, added up over blocks of features."""
+
+    def __init__(self, arrays: Arrays, parts: Sequence[Any], labels: Any, size: int) -> None:
+        self.arrays, self._parts, self._labels = arrays, tuple(parts), labels
+        self.width, self.size = 0, size
+        self._kernel: Any = None
+
+    def widen(self, width: int, block: int = 4096) -> None:
+        """Add the features from the present width to `width`."""
+        if width > self.width:
+            options = (self.size, self.width, width, block)
+            self._kernel = self.arrays.call(widened, options, self._kernel, self._parts, donate=1)
+            self.width = width
+
+    def launch(self, penalties: Sequence[float], n: int, intercept: bool = False) -> Launched:
+        """One fit a penalty, of the leading n samples and the features so far."""
+        values = (self._kernel, self._parts, self._labels, np.asarray(penalties, np.float64))
+        return launch(
+            n,
+            self.width,
+            n,
+            penalties,
+            lambda solver: self.arrays.call(dual_fits, (n, self.width, intercept, solver), *values),
+        )
+
+    def fit(self, penalties: Sequence[float], n: int, intercept: bool = False) -> list[RidgeFit]:
+        """The same, waited for."""
+        return settle(self.arrays, [self.launch(penalties, n, intercept)])[0]
+
+
+def widened(
+    arrays: Arrays, size: int, start: int, stop: int, block: int, kernel: Any, parts: Any
+) -> Any:
+    """The kernel with the features from start to stop added (a step)."""
+    kernel = arrays.zeros(size, size) if kernel is None else kernel
+    for left in range(start, stop, block):
+        columns = [part[:, left : min(left + block, stop)] for part in parts]
+        rows = columns[0] if len(columns) == 1 else arrays.xp.concatenate(columns)
+        kernel = arrays.add_gram(kernel, rows[:size].T)
+    return kernel
+
+
+def dual_fits(
+    arrays: Arrays,
+    n: int,
+    m: int,
+    intercept: bool,
+    solver: Any,
+    kernel: Any,
+    parts: Any,
+    labels: Any,
+    penalties: Any,
+) -> tuple[Any, Any]:
+    """Weights w = phi^T a and numbers, from the kernel (a step)."""
+    xp = arrays.xp
+    y, lower = arrays.double(labels[:n]), kernel[:n, :n]
+    mean = y.mean() if intercept else 0.0
+    if intercept:
+        row = arrays.multiply_symmetric(lower, xp.ones((n, 1)))[:, 0] / n
+        # Centring makes 1 a null vector; labels have no part along it, so that any eigenvalue may
+        # be given to it, and this one is neither the largest nor the smallest.
+        lift = row.mean() + lower.trace() / n**2
+        lower = lower - row[:, None] - row[None, :] + lift
+    a, condition, dropped = solver(arrays, lower, y - mean, penalties)
+    if intercept:
+        a = a - a.mean(1, keepdims=True)
+    (w,) = arrays.each(lambda vector: (_combined(arrays, vector, parts, n, m),), a)
+    b = xp.zeros_like(condition)
+    if intercept:
+        b = mean - w @ _combined(arrays, xp.full(n, 1 / n), parts, n, m)
+    # The residual of the leading n samples is penalty a, exactly.
+    train = penalties**2 * (a * a).sum(1) / n
+    return w, xp.stack([b, train, (w * w).sum(1), condition, dropped], axis=1)
+
+
+def _combined(arrays: Arrays, vector: Any, parts: Any, n: int, m: int) -> Any:
+    """phi^T a of the leading n rows and m features, part by part."""
+    total, start = 0.0, 0
+    for part in parts:
+        stop = min(start + len(part), n)
+        if start < stop:
+            rows = part[: stop - start, :m]
+            total = total + arrays.combine(vector[start:stop], rows)
+        start = stop
+    return total
 
 
 def require_memory(arrays: Arrays, needed: float, what: str, limit: float | None = None) -> None:

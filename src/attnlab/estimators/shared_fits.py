@@ -1,52 +1,33 @@
 """One draw, all fits: what models, sizes and ridges share in a run of the simulation.
 
-Models that differ in width or intercept are a family with one feature map and one Gram matrix. All
-families of random features use the same pre-activations U = H F, computed once a block; prompts
-stream by, so that m^2 numbers are kept and not n m (unless m > n, where n m is the smaller).
+All families of random features use the same pre-activations U = H F, computed once a block, while
+the prompts stream by. What is done to a block is a few steps, shared by all families of one shape,
+so that an accelerator has few programs; fits are launched together and waited for together.
 """
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from attnlab.errors import UserError
 from attnlab.estimators.arrays import Arrays
-from attnlab.estimators.ridge import Kernel, NormalEquations, RidgeFit
-from attnlab.models.hermite import scaled_constants
+from attnlab.estimators.fit_plan import SCALE, Family, Plan, even_blocks
+from attnlab.estimators.ridge import (
+    Kernel,
+    Launched,
+    RidgeFit,
+    add_rows,
+    launch_primal,
+    no_rows,
+    settle,
+)
 from attnlab.models.linear_attention import LinearAttention
-from attnlab.models.random_transformer import EquivalentModel
 from attnlab.problems.single_index import Prompts, SingleIndexRegression, rescaled
 from attnlab.theory.error_point import Model
 
-SCALE = 8192
 TESTED = ("icl", "idg")
-
-
-@dataclass(frozen=True)
-class Family:
-    """Models that differ only in width and intercept: one feature map, one Gram matrix."""
-
-    map: Model
-    members: tuple[tuple[Model, int], ...]
-    primal: int
-    dual: int
-    kept: int
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What one pass over the prompts must accumulate, and where it must stop to fit."""
-
-    families: tuple[Family, ...]
-    sizes: tuple[int, ...]
-    widest: int
-    noisy: int
-    block: int
 
 
 @dataclass
@@ -58,41 +39,17 @@ class Outcome:
     spread: dict[str, float] = field(default_factory=dict)
 
 
-def plan_fits(
-    problem: SingleIndexRegression, models: Sequence[Model], n: Sequence[int], block: int
-) -> Plan:
-    """Group models into families; m <= n is fitted by normal equations, m > n by the kernel."""
-    sizes = tuple(sorted(set(n)))
-    grouped: dict[Any, list[tuple[Model, int]]] = {}
-    for model in models:
-        width = problem.directions if isinstance(model, LinearAttention) else model.width
-        grouped.setdefault(_key(model), []).append((model, width))
-    families = []
-    for members in grouped.values():
-        pairs = [(size, width) for size in sizes for _, width in members]
-        families.append(
-            Family(
-                max(members, key=lambda member: member[1])[0],
-                tuple(dict.fromkeys(members)),
-                max((m for size, m in pairs if m <= size), default=0),
-                max((m for size, m in pairs if m > size), default=0),
-                max((size for size, m in pairs if m > size), default=0),
-            )
-        )
-    maps = [family.map for family in families if not isinstance(family.map, LinearAttention)]
-    noisy = [m.width for m in maps if isinstance(m, EquivalentModel) and m.noise > 0]
-    widest = max((m.width for m in maps), default=0)
-    return Plan(tuple(families), sizes, widest, max(noisy, default=0), block)
+@dataclass(frozen=True)
+class Drawn:
+    """The scale t = tr Cov(vec H) and the prompts of one run: train, icl and idg."""
+
+    t: Any
+    train: Prompts
+    icl: Prompts
+    idg: Prompts
 
 
-def _key(model: Model) -> Any:
-    if isinstance(model, LinearAttention):
-        return "linear"
-    degree = model.degree if isinstance(model, EquivalentModel) else None
-    return model.activation, degree
-
-
-Drawn = tuple[float, dict[str, Prompts]]
+Key = tuple[Model, int, float]
 
 
 def draw(
@@ -103,16 +60,24 @@ def draw(
     rescale: bool,
     arrays: Arrays,
 ) -> Drawn:
-    """The scale t and the prompts of one run; it can be done ahead of the fits."""
-    t = scale_of(problem, seed, arrays) if plan.widest or rescale else 1.0
-    draws = {
-        "train": arrays.prompts(problem, plan.sizes[-1], seed, "pool", "train"),
-        "icl": arrays.prompts(problem, test, seed, "fresh", "test"),
-        "idg": arrays.prompts(problem, test, seed, "pool", "test"),
-    }
+    """What one run draws, F and z apart; it can be done ahead of the fits."""
+    n = plan.sizes[-1]
+    train = max(n, SCALE) if plan.widest or rescale else n
+    found = arrays.draws(
+        problem, seed, [("pool", "train", train), ("fresh", "test", test), ("pool", "test", test)]
+    )
+    return Drawn(*arrays.call(_scaled, (n, rescale), *found))
+
+
+def _scaled(
+    arrays: Arrays, n: int, rescale: bool, train: Prompts, icl: Prompts, idg: Prompts
+) -> tuple[Any, Prompts, Prompts, Prompts]:
+    """t is the mean of |vec H|^2 over the first SCALE training prompts (a step)."""
+    t = train.square_norms()[:SCALE].mean()
+    train = Prompts(*(part[:n] for part in train))
     if rescale:
-        draws = {kind: rescaled(prompts, t) for kind, prompts in draws.items()}
-    return t, draws
+        train, icl, idg = (rescaled(prompts, t) for prompts in (train, icl, idg))
+    return t, train, icl, idg
 
 
 def run_fits(
@@ -122,186 +87,171 @@ def run_fits(
     seed: int,
     drawn: Drawn,
     arrays: Arrays,
-) -> list[tuple[tuple[Model, int, float], Outcome]]:
+) -> list[tuple[Key, Outcome]]:
     """One run: fit and test everything in the plan on what was drawn for it."""
-    t, draws = drawn
-    F = arrays.weights(seed, problem.directions, plan.widest, t) if plan.widest else None
-    fits = _train(plan, ridges, draws["train"], F, seed, arrays, problem.d)
+    F = arrays.weights(seed, problem.directions, plan.widest, drawn.t) if plan.widest else None
+    fits = _Fits(plan, ridges, problem.d, arrays)
+    parts = _train_primal(plan, fits, drawn.train, F, seed, arrays)
+    for i, family in enumerate(plan.families):
+        if family.kept:
+            _train_dual(plan, fits, i, Kernel(arrays, parts[i], drawn.train.label, family.kept))
+            parts[i] = []
     for kind in TESTED:
-        _test(plan, fits, draws[kind], F, kind, arrays)
-    return [pair for of_family in fits for pair in of_family]
+        _test(plan, fits.of_family, getattr(drawn, kind), F, kind, arrays)
+    return [pair for of_family in fits.of_family for pair in of_family]
 
 
-def scale_of(problem: SingleIndexRegression, seed: int, arrays: Arrays) -> float:
-    """t = tr Cov(vec H), the mean of |vec H|^2 over the first SCALE training prompts.
+class _Fits:
+    """The fits of a run as they are found, by family."""
 
-    Always as many, so that F does not depend on which sample sizes are asked for together.
-    """
-    return float(arrays.prompts(problem, SCALE, seed, "pool", "train").square_norms().mean())
+    def __init__(self, plan: Plan, ridges: Sequence[float], d: int, arrays: Arrays) -> None:
+        self.ridges, self.d, self.arrays = ridges, d, arrays
+        self.of_family: list[list[tuple[Key, Outcome]]] = [[] for _ in plan.families]
+
+    def penalties(self, n: int) -> list[float]:
+        return [value * n / self.d for value in self.ridges]
+
+    def settle(self, launched: list[tuple[int, Model, Launched]]) -> None:
+        found = settle(self.arrays, [one for _, _, one in launched])
+        for (i, model, _), fits in zip(launched, found, strict=True):
+            for value, fit in zip(self.ridges, fits, strict=True):
+                self.of_family[i].append(((model, fit.n, value), Outcome(fit)))
 
 
-Fits = list[list[tuple[tuple[Model, int, float], Outcome]]]
+def _train_primal(
+    plan: Plan, fits: _Fits, prompts: Prompts, F: Any, seed: int, arrays: Arrays
+) -> list[list[Any]]:
+    """Fit all with m <= n as the prompts stream by; the rows that the others need are returned."""
+    sums = [arrays.call(no_rows, (family.primal,)) for family in plan.families]
+    parts: list[list[Any]] = [[] for _ in plan.families]
+    for start, stop in plan.blocks():
+        count = stop - start
+        z = arrays.noise(seed, start, count, plan.noisy) if plan.noisy else None
+        layout = tuple(
+            (family.map, max(family.primal, family.dual if start < family.kept else 0))
+            for family in plan.families
+        )
+        values = (np.int32(start), prompts, F, z)
+        rows, labels = arrays.call(_train_block, (layout, count), *values)
+        for i, family in enumerate(plan.families):
+            if family.primal:
+                values = (sums[i], rows[i], labels)
+                sums[i] = arrays.call(add_rows, (family.primal,), *values, donate=1)
+            if start < family.kept:
+                parts[i].append(rows[i])
+        if stop in plan.sizes:
+            fits.settle(
+                [
+                    (
+                        i,
+                        model,
+                        launch_primal(
+                            arrays, sums[i], stop, m, fits.penalties(stop), _intercept(model)
+                        ),
+                    )
+                    for i, family in enumerate(plan.families)
+                    for model, m in family.members
+                    if m <= stop
+                ]
+            )
+    return parts
 
 
-def _train(
-    plan: Plan,
-    ridges: Sequence[float],
+def _train_block(
+    arrays: Arrays,
+    layout: tuple[tuple[Model, int], ...],
+    count: int,
+    start: Any,
     prompts: Prompts,
     F: Any,
-    seed: int,
+    z: Any,
+) -> tuple[tuple[Any, ...], Any]:
+    """Rows for every map and width of the layout, and labels, of `count` prompts (a step)."""
+    H, U, y = _features(arrays, prompts, start, count, F)
+    return tuple(_map(arrays, *of_family, H, U, z) for of_family in layout), y
+
+
+def _train_dual(plan: Plan, fits: _Fits, i: int, kernel: Kernel) -> None:
+    """Fit all of a family with m > n, from narrow to wide."""
+    family: Family = plan.families[i]
+    for width in sorted({m for _, m in family.members if m > plan.sizes[0]}):
+        kernel.widen(width)
+        fits.settle(
+            [
+                (i, model, kernel.launch(fits.penalties(size), size, _intercept(model)))
+                for model, m in family.members
+                for size in plan.sizes
+                if m == width and size < m
+            ]
+        )
+
+
+def _test(
+    plan: Plan,
+    fits: list[list[tuple[Key, Outcome]]],
+    prompts: Prompts,
+    F: Any,
+    kind: str,
     arrays: Arrays,
-    d: int,
-) -> Fits:
-    equations = [NormalEquations(arrays, f.primal) if f.primal else None for f in plan.families]
-    kept: list[list[Any]] = [[] for _ in plan.families]
-    fits: Fits = [[] for _ in plan.families]
-
-    def note(i: int, model: Model, found: list[RidgeFit]) -> None:
-        for value, fit in zip(ridges, found, strict=True):
-            fits[i].append(((model, fit.n, value), Outcome(fit)))
-
-    for start, stop in _blocks(plan):
-        H, U = _features(prompts, slice(start, stop), F, arrays)
-        z = arrays.noise(seed, start, stop - start, plan.noisy) if plan.noisy else None
-        y = prompts.label[start:stop]
-        for i, family in enumerate(plan.families):
-            equation = equations[i]
-            primal, dual = equation is not None, start < family.kept
-            width = max(family.primal if primal else 0, family.dual if dual else 0)
-            if width == 0:
-                continue
-            rows = _map(family.map, H, U, z, width, arrays)
-            if dual:
-                kept[i].append(rows[: family.kept - start, : family.dual])
-            if equation is None:
-                continue
-            equation.add(rows[:, : family.primal], y)
-            if stop in plan.sizes:
-                for model, m in family.members:
-                    if m <= stop:
-                        penalties = [value * stop / d for value in ridges]
-                        note(i, model, equation.fit(penalties, m, _intercept(model)))
-    for i, family in enumerate(plan.families):
-        if not family.kept:
-            continue
-        rows = kept[i][0] if len(kept[i]) == 1 else _stack(kept[i])
-        kept[i] = []
-        kernel = Kernel(arrays, rows, prompts.label[: family.kept])
-        for model, m in sorted(family.members, key=lambda member: member[1]):
-            for size in plan.sizes:
-                if size < m:
-                    kernel.widen(m)
-                    penalties = [value * size / d for value in ridges]
-                    note(i, model, kernel.fit(penalties, size, _intercept(model)))
-    return fits
-
-
-def _test(plan: Plan, fits: Fits, prompts: Prompts, F: Any, kind: str, arrays: Arrays) -> None:
+) -> None:
     count = len(prompts.label)
-    weights = [arrays.double(_side_by_side(of_family)) for of_family in fits]
+    groups = [_groups([outcome.fit for _, outcome in of_family]) for of_family in fits]
     constants = [np.array([outcome.fit.intercept for _, outcome in of]) for of in fits]
-    sums: list[Any] = [0.0] * len(fits)
+    maps = tuple(family.map for family in plan.families)
+    sums: Any = [np.zeros((len(of_family), 2)) for of_family in fits]
     for start, stop in even_blocks(count, plan.block):
-        part = slice(start, stop)
-        H, U = _features(prompts, part, F, arrays)
-        for i, family in enumerate(plan.families):
-            rows = _map(family.map, H, U, None, len(weights[i]), arrays)
-            sums[i] += arrays.square_errors(rows, weights[i], constants[i], prompts.label[part])
-    squares = [arrays.get(total) for total in sums]
-    for i, family in enumerate(plan.families):
-        noise = 0.0 if isinstance(family.map, LinearAttention) else family.map.noise
-        for (_, outcome), (total, fourth) in zip(fits[i], squares[i], strict=True):
+        values = (np.int32(start), prompts, F, groups, constants)
+        sums = arrays.call(_test_block, (maps, stop - start), sums, *values)
+    for family, of_family, squares in zip(plan.families, fits, arrays.get(sums), strict=True):
+        for (_, outcome), (total, fourth) in zip(of_family, squares, strict=True):
             mean = total / count
-            outcome.error[kind] = float(mean + noise**2 * outcome.fit.square_norm)
+            outcome.error[kind] = float(mean + family.noise**2 * outcome.fit.square_norm)
             outcome.spread[kind] = math.sqrt(max(fourth / count - mean**2, 0.0) / (count - 1))
 
 
-def _blocks(plan: Plan) -> list[tuple[int, int]]:
-    """Blocks of at most `block` prompts that end at every size."""
-    return [
-        (start + first, start + last)
-        for start, stop in itertools.pairwise([0, *plan.sizes])
-        for first, last in even_blocks(stop - start, plan.block)
-    ]
+def _groups(fits: list[RidgeFit]) -> list[Any]:
+    """The weights, those of several penalties together, each once."""
+    return [fit.together for fit in fits if fit.row == 0]
 
 
-def even_blocks(count: int, block: int) -> list[tuple[int, int]]:
-    """0..count in as few blocks of at most `block` as can be, all of nearly one length.
+def _test_block(
+    arrays: Arrays,
+    maps: tuple[Model, ...],
+    count: int,
+    sums: Any,
+    start: Any,
+    prompts: Prompts,
+    F: Any,
+    groups: Any,
+    constants: Any,
+) -> list[Any]:
+    """The sums of squared errors and of their squares with `count` prompts added (a step)."""
+    H, U, y = _features(arrays, prompts, start, count, F)
+    totals = []
+    for model, own, group, b in zip(maps, sums, groups, constants, strict=True):
+        width = max(weights.shape[1] for weights in group)
+        side = [arrays.xp.pad(w, ((0, 0), (0, width - w.shape[1]))) for w in group]
+        rows = _map(arrays, model, width, H, U, None)
+        answers = arrays.predict(rows, arrays.xp.concatenate(side)) + b[None, :]
+        squares = (y[:, None] - answers) ** 2
+        totals.append(own + arrays.xp.stack([squares.sum(0), (squares**2).sum(0)], axis=1))
+    return totals
 
-    Few different lengths matter to an accelerator, which compiles for each of them.
-    """
-    pieces = -(-count // block)
-    cuts = [count * piece // pieces for piece in range(pieces + 1)]
-    return list(itertools.pairwise(cuts))
+
+def _features(
+    arrays: Arrays, prompts: Prompts, start: Any, count: int, F: Any
+) -> tuple[Any, Any, Any]:
+    """vec H, the pre-activations and the labels of `count` prompts."""
+    query, memory, label, _ = (arrays.rows(part, start, count) for part in prompts)
+    H = arrays.vectors(arrays.put(query), arrays.put(memory))
+    return H, None if F is None else arrays.product(H, F), arrays.double(label)
 
 
-def _features(prompts: Prompts, part: slice, F: Any, arrays: Arrays) -> tuple[Any, Any]:
-    H = arrays.vectors(arrays.put(prompts.query[part]), arrays.put(prompts.memory[part]))
-    return H, None if F is None else arrays.product(H, F)
-
-
-def _map(model: Model, H: Any, U: Any, z: Any, width: int, arrays: Arrays) -> Any:
-    return H if isinstance(model, LinearAttention) else arrays.activate(model, U, z, width)
+def _map(arrays: Arrays, model: Model, width: int, H: Any, U: Any, z: Any) -> Any:
+    return (
+        H[:, :width] if isinstance(model, LinearAttention) else arrays.activate(model, U, z, width)
+    )
 
 
 def _intercept(model: Model) -> bool:
     return isinstance(model, LinearAttention) and model.intercept
-
-
-def _stack(parts: list[Any]) -> Any:
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    import jax.numpy
-
-    return jax.numpy.concatenate(parts)
-
-
-def _side_by_side(
-    of_family: list[tuple[tuple[Model, int, float], Outcome]],
-) -> Float[np.ndarray, "m fits"]:
-    width = max(outcome.fit.m for _, outcome in of_family)
-    side = np.zeros((width, len(of_family)))
-    for column, (_, outcome) in enumerate(of_family):
-        side[: outcome.fit.m, column] = outcome.fit.weights
-    return side
-
-
-def require_moments(problem: SingleIndexRegression, plan: Plan) -> None:
-    """Refuse a degree at which a few prompts hold the whole Gram matrix, whatever the seed.
-
-    With q_i the second moment of prompt i's features, sum(q)^2 / sum(q^2) prompts count; below one
-    the fit is an accident of the largest norm.
-    """
-    models = [family.map for family in plan.families]
-    high = [m for m in models if isinstance(m, EquivalentModel) and m.degree > 1]
-    if not high:
-        return
-    s = problem.all_prompts(SCALE, seed=0, tasks="pool", split="train").square_norms()
-    for model in high:
-        q = (scaled_constants(model.mean, s / s.mean()) ** 2).sum(0)
-        count = plan.sizes[-1] * float(q.sum() ** 2 / (q**2).sum()) / SCALE
-        if count < 1:
-            raise UserError(
-                f"degree must be low enough for the sample: at degree {model.degree} and "
-                f"d = {problem.d} the {plan.sizes[-1]} prompts count for {count:.2g}, got "
-                f"{model.degree}."
-            )
-
-
-def memory_needed(
-    problem: SingleIndexRegression,
-    models: Sequence[Model],
-    n: Sequence[int],
-    block: int = 2048,
-) -> float:
-    """Bytes at the worst moment: m^2 for each family, not n m, unless m exceeds n."""
-    plan = plan_fits(problem, models, n, block)
-    D, widest = problem.directions, plan.widest
-    rows = min(block, max(n))
-    total = 4.0 * D * widest + 4.0 * rows * (D + 4 * widest)
-    largest = 0
-    for family in plan.families:
-        total += 8.0 * family.primal**2 + 4.0 * family.kept * family.dual
-        largest = max(largest, family.primal, family.kept)
-    # A product in float32, the kernel or the centred copy, and the factor.
-    return total + (4.0 + 8.0 + 8.0) * largest**2

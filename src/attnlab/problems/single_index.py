@@ -27,13 +27,13 @@ STREAMS = {("train", "pool"): 1, ("train", "fresh"): 2, ("test", "pool"): 3, ("t
 class Prompts(NamedTuple):
     """n prompts: x_{l+1}, the context's b, the label y_{l+1} and its signal xi^T x_{l+1}.
 
-    x and b are NumPy's or JAX's arrays, wherever the features will be computed.
+    They are NumPy's or JAX's arrays, wherever the features will be computed.
     """
 
     query: Float[Any, "n d"]
     memory: Float[Any, "n e"]
-    label: Float[np.ndarray, " n"]
-    signal: Float[np.ndarray, " n"]
+    label: Float[Any, " n"]
+    signal: Float[Any, " n"]
 
     def features(self) -> Float[Any, "n D"]:
         """vec(H) for each prompt, row-major: entry i (d + 1) + j is x_i b_j."""
@@ -163,9 +163,9 @@ class SingleIndexRegression:
         return Prompts(query, memory, label, signal)
 
 
-def rescaled(prompts: Prompts, t: float) -> Prompts:
+def rescaled(prompts: Prompts, t: Any) -> Prompts:
     """The prompts with b scaled so that |vec H|^2 = t for each: a diagnostic, not a model."""
-    scale = np.sqrt(t / prompts.square_norms())
+    scale = (t / prompts.square_norms()) ** 0.5
     return prompts._replace(memory=prompts.memory * scale[:, None])
 
 

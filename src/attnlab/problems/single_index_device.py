@@ -1,53 +1,62 @@
 """Prompts of single-index regression drawn on JAX's device: the law of `single_index`, own numbers.
 
 An accelerator would wait for prompts drawn on the host. Groups of prompts have keys of their own,
-so that fewer prompts are the leading ones of more; the task pool is the host's own.
+so that fewer prompts are the leading ones of more; the task pool is the host's own. All kinds of
+prompts are drawn by one map over their groups, so that one program draws them.
 """
 
 import math
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from attnlab.models.hermite import activation_function
-from attnlab.problems.single_index import GROUP, SingleIndexRegression
+from attnlab.problems.single_index import GROUP, Prompts, SingleIndexRegression
 
 
 def device_prompts(
     problem: SingleIndexRegression,
-    key: Any,
-    count: int,
-    pool: Float[Array, "k d"] | None,
+    kinds: Sequence[tuple[Any, bool, int]],
+    pool: Float[Any, "k d"] | None,
     dtype: str = "float32",
-) -> tuple[Array, Array, Array, Array]:
-    """query, memory, label and signal of `count` prompts, as in `single_index.Prompts`."""
-    drawn = _drawn(problem, key, pool, -(-count // GROUP), dtype)
-    return tuple(part[:count] for part in drawn)  # pyright: ignore[reportReturnType]
+) -> list[Prompts]:
+    """Prompts for each kind: its key, whether tasks are fresh (else the pool's), and how many."""
+    groups = [-(-count // GROUP) for _, _, count in kinds]
+    keys = jnp.concatenate(
+        [
+            jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(size))
+            for (key, _, _), size in zip(kinds, groups, strict=True)
+        ]
+    )
+    fresh = np.repeat([kind[1] for kind in kinds], groups)
+    drawn = jax.vmap(lambda own, new: _group(problem, own, new, pool, dtype))(keys, fresh)
+    found, start = [], 0
+    for (_, _, count), size in zip(kinds, groups, strict=True):
+        own = (part[start : start + size] for part in drawn)
+        found.append(Prompts(*(part.reshape(-1, *part.shape[2:])[:count] for part in own)))
+        start += size
+    return found
 
 
-@partial(jax.jit, static_argnums=(0, 3, 4))
-def _drawn(problem: SingleIndexRegression, key: Any, pool: Any, groups: int, dtype: str) -> Any:
-    keys = jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(groups))
-    parts = jax.vmap(lambda own: _group(problem, own, pool, dtype))(keys)
-    return tuple(part.reshape(groups * GROUP, *part.shape[2:]) for part in parts)
-
-
-def _group(problem: SingleIndexRegression, key: Any, pool: Any, dtype: str) -> tuple[Array, ...]:
+def _group(
+    problem: SingleIndexRegression, key: Any, fresh: Any, pool: Any, dtype: str
+) -> tuple[Array, ...]:
     """GROUP prompts; given its task, a context enters b through 2 l + d numbers."""
     d, length, target = problem.d, problem.length, activation_function(problem.target)
     spread = math.sqrt(problem.noise)
-    keys = iter(jax.random.split(key, 6))
+    keys = iter(jax.random.split(key, 7))
 
     def normal(*shape: int) -> Array:
         return jax.random.normal(next(keys), (GROUP, *shape), dtype)
 
-    if pool is None:
-        task = normal(d)
-    else:
-        task = pool.astype(dtype)[jax.random.randint(next(keys), (GROUP,), 0, len(pool))]
+    task = normal(d)
+    if pool is not None:
+        chosen = jax.random.randint(next(keys), (GROUP,), 0, len(pool))
+        task = jnp.where(fresh, task, pool.astype(dtype)[chosen])
     query = normal(d) / math.sqrt(d)
     signal = (task * query).sum(1)
     label = target(signal) + spread * normal()
