@@ -6,8 +6,9 @@ compiler makes loops over the last axis, the batch of b sequences; the derivativ
 same way. Longer sums are left to dot products.
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -16,63 +17,126 @@ from jaxtyping import Array, Bool, Float
 Scores = Literal["softmax", "hardmax", "linear"]
 Products = Literal["auto", "unrolled", "dot"]
 
+# Those of q, k and v.
+Biases = tuple[Float[Array, "H r"] | None, Float[Array, "H r"] | None, Float[Array, "H v"] | None]
+
 UNROLLED_POINTS = 32  # longest sums that "auto" writes out: the compile time grows with them
 UNROLLED_RANK = 16
+CACHE = 1 << 18  # bytes of attention weights that a core's second cache holds with all the rest
 
 
 def attend(
     q: Float[Array, "H r m b"],
     k: Float[Array, "H r n b"],
     v: Float[Array, "H v n b"],
+    biases: Biases = (None, None, None),
     scores: Scores = "softmax",
     self_mask: bool = False,
     products: Products = "auto",
 ) -> Float[Array, "H v m b"]:
     """sum_j v_j phi(<k_j, q_i>) for every head and query i, phi over the keys j.
 
-    Hardmax shares the weight among keys that tie; linear takes the scores as weights; under
-    `self_mask` key i has weight zero for query i.
+    `biases`, one vector a head, are added to q, k and v first. Hardmax shares the weight among keys
+    that tie; linear takes the scores as weights; under `self_mask` key i has weight zero for query
+    i.
     """
     if products == "auto":
         short = max(q.shape[2], k.shape[2]) <= UNROLLED_POINTS
         low = max(q.shape[1], v.shape[1]) <= UNROLLED_RANK
         products = "unrolled" if short and low else "dot"
     if products == "unrolled":
-        return _unrolled(scores, self_mask, q, k, v)
+        return _unrolled(scores, self_mask, q, k, v, biases)
+    q, k, v = (_biased(array, bias) for array, bias in zip((q, k, v), biases, strict=True))
     s = jnp.einsum("hrib,hrjb->hijb", q, k, precision="highest")
     w = _normalised(scores, s, self_mask, _whole_max, _whole_sum)
     return jnp.einsum("hijb,hvjb->hvib", w, v, precision="highest")
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def _unrolled(scores: Scores, self_mask: bool, q: Array, k: Array, v: Array) -> Array:
-    return _unrolled_forward(scores, self_mask, q, k, v)[0]
+def _unrolled(
+    scores: Scores, self_mask: bool, q: Array, k: Array, v: Array, biases: Biases
+) -> Array:
+    def mix(q: Array, k: Array, v: Array) -> tuple[Array]:
+        w = _unrolled_weights(scores, self_mask, q, k)
+        return (_total([w[:, None, :, j] * v[:, :, None, j] for j in range(v.shape[2])]),)
+
+    return _by_heads(mix, (q, k, v), biases)[0]
 
 
-def _unrolled_forward(scores: Scores, self_mask: bool, q: Array, k: Array, v: Array):
-    s = _kept(_over_rank(q, k))
-    w = _kept(_normalised(scores, s, self_mask, _unrolled_max, _unrolled_sum))
-    return _total([w[:, None, :, j] * v[:, :, None, j] for j in range(v.shape[2])]), (q, k, v, w)
+def _unrolled_forward(
+    scores: Scores, self_mask: bool, q: Array, k: Array, v: Array, biases: Biases
+):
+    return _unrolled(scores, self_mask, q, k, v, biases), (q, k, v, biases)
 
 
-def _unrolled_backward(scores: Scores, self_mask: bool, saved, g: Array):
-    q, k, v, w = saved
-    queries, keys = w.shape[1], w.shape[2]
-    dw = _kept(_over_rank(g, v))
-    if scores == "softmax":
-        ds = w * (dw - _unrolled_sum(w * dw))
-    elif scores == "hardmax":
-        ds = jnp.zeros_like(w)
-    else:
-        ds = jnp.where(_own(w), 0, dw) if self_mask else dw
-    ds = _kept(ds)
-    dq = _total([ds[:, None, :, j] * k[:, :, None, j] for j in range(keys)])
-    dk = _total([ds[:, None, i, :] * q[:, :, i, None] for i in range(queries)])
-    dv = _total([w[:, None, i, :] * g[:, :, i, None] for i in range(queries)])
-    return dq, dk, dv
+def _unrolled_backward(scores: Scores, self_mask: bool, saved: tuple, g: Array):
+    # The weights are computed again: that is quicker than to write them down and read them.
+    def pull(q: Array, k: Array, v: Array, g: Array) -> tuple[Array, Array, Array]:
+        w = _unrolled_weights(scores, self_mask, q, k)
+        queries, keys = w.shape[1], w.shape[2]
+        dw = _over_rank(g, v)
+        if scores == "softmax":
+            ds = w * (dw - _unrolled_sum(w * dw))
+        elif scores == "hardmax":
+            ds = jnp.zeros_like(w)
+        else:
+            ds = jnp.where(_own(w), 0, dw) if self_mask else dw
+        dq = _total([ds[:, None, :, j] * k[:, :, None, j] for j in range(keys)])
+        dk = _total([ds[:, None, i, :] * q[:, :, i, None] for i in range(queries)])
+        dv = _total([w[:, None, i, :] * g[:, :, i, None] for i in range(queries)])
+        return dq, dk, dv
+
+    *arrays, biases = saved
+    pulled = _by_heads(pull, (*arrays, g), (*biases, None))
+    by_bias = (
+        None
+        if bias is None
+        else total_over_columns(array.reshape(bias.size, -1)).reshape(bias.shape)
+        for array, bias in zip(pulled, biases, strict=True)
+    )
+    return *pulled, tuple(by_bias)
 
 
 _unrolled.defvjp(_unrolled_forward, _unrolled_backward)
+
+
+def total_over_columns(g: Float[Array, "k columns"]) -> Float[Array, " k"]:
+    """The sum of the columns as a product with ones, quicker than a sum on a CPU."""
+    return jnp.dot(g, jnp.ones(g.shape[1], g.dtype), precision="highest")
+
+
+def _by_heads(
+    function: Callable[..., tuple[Array, ...]],
+    arrays: tuple[Float[Array, "H _ _ b"], ...],
+    biases: tuple[Float[Array, "H _"] | None, ...],
+) -> tuple[Array, ...]:
+    """`function` of the arrays and their biases; on a CPU a few heads at a time, whose scores stay
+    in the cache."""
+    q, k = arrays[:2]
+    heads, bytes_a_head = len(q), q.shape[2] * k.shape[2] * q.shape[3] * q.dtype.itemsize
+    if jax.default_backend() != "cpu" or heads * bytes_a_head <= CACHE:
+        return function(*map(_biased, arrays, biases))
+    most = max(1, CACHE // bytes_a_head)
+    few = max(count for count in range(1, most + 1) if heads % count == 0)
+
+    def some_heads(at: tuple[Array, Any]) -> tuple[Array, ...]:
+        # The compiler repeats a cheap operation such as a slice in every term that reads it, and
+        # then finds no vector instructions; a division, by one, it does but once.
+        i, part = at
+        one = (i < heads).astype(q.dtype)
+        return function(*(_biased(array, bias) / one for array, bias in zip(*part, strict=True)))
+
+    parts = jax.tree.map(lambda a: a.reshape(-1, few, *a.shape[1:]), (arrays, biases))
+    out = jax.lax.map(some_heads, (jnp.arange(heads // few), parts))
+    return jax.tree.map(lambda a: a.reshape(heads, *a.shape[2:]), out)
+
+
+def _biased(array: Float[Array, "H r n b"], bias: Float[Array, "H r"] | None) -> Array:
+    return array if bias is None else array + bias[:, :, None, None].astype(array.dtype)
+
+
+def _unrolled_weights(scores: Scores, self_mask: bool, q: Array, k: Array) -> Array:
+    return _normalised(scores, _over_rank(q, k), self_mask, _unrolled_max, _unrolled_sum)
 
 
 def _normalised(scores: Scores, s: Array, self_mask: bool, largest, total) -> Array:
@@ -83,7 +147,7 @@ def _normalised(scores: Scores, s: Array, self_mask: bool, largest, total) -> Ar
         s = jnp.where(own, -jnp.inf, s)
     top = jax.lax.stop_gradient(largest(s))
     u = (s == top).astype(s.dtype) if scores == "hardmax" else jnp.exp(s - top)
-    return u / total(_kept(u))
+    return u * (1 / total(u))
 
 
 def _own(s: Array) -> Bool[Array, "H m n b"]:
@@ -120,8 +184,3 @@ def _whole_sum(w: Float[Array, "H m n b"]) -> Float[Array, "H m 1 b"]:
 
 def _whole_max(s: Float[Array, "H m n b"]) -> Float[Array, "H m 1 b"]:
     return jnp.max(s, axis=2, keepdims=True)
-
-
-def _kept(array: Array) -> Array:
-    # Without it the compiler computes the array anew for every term that reads it.
-    return jax.lax.optimization_barrier(array)
