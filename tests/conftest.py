@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import jaxtyping
 import pytest
 
-SHAPE_CHECKED = [f"attnlab.{name}" for name in ("problems", "models", "theory", "estimators")]
+CHECKED = ("problems", "models", "theory", "estimators", "training", "reading")
+SHAPE_CHECKED = [f"attnlab.{name}" for name in CHECKED]
 
 # An int is accepted where a float is annotated, as everywhere else in Python.
 TYPE_CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"

@@ -215,37 +215,57 @@ class Run(Common):
 
 @dataclass(frozen=True)
 class Read:
-    """Read the weights of a linear transformer as an algorithm.
+    """Read weights: a linear transformer as an algorithm, any other checkpoint head by head.
 
-    Prints what every layer does (gradient step, preconditioning, rescaling, momentum) and how far
-    the network is from ridge that knows the noise, and from Bayes. The problem is the one that the
-    file was trained on, unless the options say otherwise.
+    A linear transformer of attnlab: what every layer does (gradient step, preconditioning,
+    rescaling, momentum) and how far the network is from ridge that knows the noise, and from
+    Bayes, on the problem that it was trained on unless --noise, --n and --d say otherwise.
+
+    Any other safetensors file (a shard, or a folder with all of them): how many directions the
+    forms Q K^T and V O of every head use, and how far they are from a multiple of the identity.
+    GPT-2, LLaMA, BERT, ViT, GPT-NeoX and others are known by their names.
 
     For example:
       attnlab read network.safetensors
-      attnlab read network.safetensors --noise uniform:7 --n 40
-      attnlab read network.safetensors --figures reading --export network.py
-      attnlab read network.safetensors --json > reading.json
+      attnlab read network.safetensors --noise uniform:7 --n 40 --export network.py
+      attnlab read gpt2/ --figures reading
+      attnlab read model.safetensors --heads 32 --layers 0 15 31 --json > heads.json
+      attnlab read mine.safetensors --heads 8 --map q=blocks.{layer}.wq k=blocks.{layer}.wk \\
+        v=blocks.{layer}.wv o=blocks.{layer}.wo layout=in_out
     """
 
     file: Annotated[Positional[Path], arg(metavar="FILE")]
-    """A safetensors file that attnlab.models.linear_files.save_linear wrote."""
-    noise: Annotated[str | None, arg(metavar="LAW")] = None
-    """uniform:HIGH, categorical:LEVEL,LEVEL,... or fixed:SIGMA; the file's own unless given."""
-    n: Annotated[int | None, arg(metavar="N")] = None
-    """Context tokens; the file's own unless given."""
-    d: Annotated[int | None, arg(metavar="D")] = None
-    """Inputs; the file's own unless given."""
+    """A safetensors file, an index of shards, or a folder with either."""
     figures: Annotated[Path | None, arg(metavar="DIR")] = None
     """Write a page with figures into this folder."""
-    export: Annotated[Path | None, arg(metavar="FILE.py")] = None
-    """Write the network as a Python file that needs NumPy only."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print the whole reading as one JSON object instead of tables."""
+    noise: Annotated[str | None, arg(metavar="LAW")] = None
+    """Linear: uniform:HIGH, categorical:LEVEL,... or fixed:SIGMA; the file's own unless given."""
+    n: Annotated[int | None, arg(metavar="N")] = None
+    """Linear: context tokens; the file's own unless given."""
+    d: Annotated[int | None, arg(metavar="D")] = None
+    """Linear: inputs; the file's own unless given."""
     samples: Annotated[int, arg(metavar="N")] = 4096
-    """Sequences at every noise level."""
+    """Linear: sequences at every noise level."""
     seed: int = 0
-    """Seed of every random draw."""
+    """Linear: seed of every random draw."""
+    export: Annotated[Path | None, arg(metavar="FILE.py")] = None
+    """Linear: write the network as a Python file that needs NumPy only."""
+    heads: Annotated[int | None, arg(metavar="N")] = None
+    """Checkpoint: heads of a layer, where neither the file nor a config.json beside it tells."""
+    kv_heads: Annotated[int | None, arg(metavar="N")] = None
+    """Checkpoint: key and value heads, where groups of heads share them; follows from --heads."""
+    layers: Annotated[
+        tuple[int, ...], arg(metavar="N ...", help_behavior_hint="(default: all)")
+    ] = ()
+    """Checkpoint: only these layers, counted as in the names of the file."""
+    stack: Annotated[str | None, arg(metavar="PART")] = None
+    """Checkpoint: which stack of layers, by a part of its name, where the file has several."""
+    map: Annotated[
+        tuple[str, ...], arg(metavar="ROLE=NAME ...", help_behavior_hint="(default: known names)")
+    ] = ()
+    """Checkpoint: names of q, k, v, o (or qkv, o), {layer} for the number; layout=, fused=."""
 
     def run(self, console: Console) -> int:
         from attnlab import read_command
@@ -358,6 +378,9 @@ def _wide() -> Generator[None]:
 
 WORDS = {
     r"Error parsing (\S+): invalid literal for int\(\) with base 10: (.*)": (
+        r"\1 must be an integer, got \2"
+    ),
+    r"Error parsing (\S+): no type matching \{None\}\|INT could be instantiated from \[(.*)\]": (
         r"\1 must be an integer, got \2"
     ),
     r"Error parsing (\S+): could not convert string to float: (.*)": (

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from attnlab.errors import UserError
@@ -23,9 +22,10 @@ from attnlab.reading.linear_contexts import noise_range
 
 if TYPE_CHECKING:
     from attnlab import cli
-    from attnlab.reading.linear_tables import TextTable
 
 Reader = Callable[["cli.Read", Console], int]
+LINEAR_OPTIONS = ("noise", "n", "d", "export", "samples", "seed")
+CHECKPOINT_OPTIONS = ("heads", "kv_heads", "map", "layers", "stack")
 
 
 class ReadingWarning(UserWarning):
@@ -33,18 +33,34 @@ class ReadingWarning(UserWarning):
 
 
 def read(command: cli.Read, console: Console) -> int:
-    return reader_of(command.file)(command, console)
+    reader, path = reader_of(command.file)
+    return reader(dataclasses.replace(command, file=path), console)
 
 
-def reader_of(path: Path) -> Reader:
-    """The reader for a file, chosen by the metadata of its header."""
-    header = linear_files.read_header(path)
-    if linear_files.is_linear(header):
-        return read_linear_file
-    raise UserError(
-        f"{path} is not a linear transformer of attnlab: {linear_files.contents(header)}; "
-        "'attnlab read' reads files that attnlab.models.linear_files.save_linear wrote."
-    )
+def reader_of(path: Path) -> tuple[Reader, Path]:
+    """The reader for a file or folder, chosen by its metadata, and the file that it will read."""
+    from attnlab.read_checkpoint_command import read_checkpoint_file
+    from attnlab.reading.safetensors_file import open_tensors
+
+    if path.is_dir():
+        opened = open_tensors(path)
+        if opened.metadata.get("format") != linear_files.FORMAT:
+            return read_checkpoint_file, path
+        path = opened.path
+    elif path.name.endswith(".index.json"):
+        return read_checkpoint_file, path
+    linear = linear_files.is_linear(linear_files.read_header(path))
+    return read_linear_file if linear else read_checkpoint_file, path
+
+
+def refuse_others(command: cli.Read, others: Sequence[str], kind: str) -> None:
+    """Raise for an option that says nothing about files of this kind."""
+    for option in dataclasses.fields(command):
+        if option.name in others and getattr(command, option.name) != option.default:
+            raise UserError(
+                f"--{option.name.replace('_', '-')} says nothing about {command.file}, which is "
+                f"{kind}; 'attnlab read --help' lists the options of each kind of file."
+            )
 
 
 def read_linear_file(command: cli.Read, console: Console) -> int:
@@ -54,6 +70,7 @@ def read_linear_file(command: cli.Read, console: Console) -> int:
     from attnlab.reading.linear_algorithm import read_linear
     from attnlab.report.folder import refuse_foreign
 
+    refuse_others(command, CHECKPOINT_OPTIONS, "a linear transformer of attnlab")
     with jax.enable_x64(True):
         samples, seed = arguments.integer("--samples", command.samples, 2), check_seed(command.seed)
         weights, about = linear_files.load_linear(command.file, float)
@@ -69,9 +86,9 @@ def read_linear_file(command: cli.Read, console: Console) -> int:
         else:
             _print_reading(reading, about, console)
         if command.figures is not None:
-            _say(command, console, f"Figures: {_write_page(command, reading)}")
+            say(command, console, f"Figures: {_write_page(command, reading)}")
     if command.export is not None:
-        _say(command, console, f"Export: {command.export}")
+        say(command, console, f"Export: {command.export}")
     return 0
 
 
@@ -136,30 +153,15 @@ def _trained_range(told: Any) -> tuple[float, float] | None:
 def _print_reading(reading: Any, about: dict[str, Any], console: Console) -> None:
     from attnlab.reading.linear_tables import tables
     from attnlab.reading.linear_words import sentences
+    from attnlab.report.terminal import print_sentence, print_text_table
 
-    for sentence in sentences(reading):
-        console.print(Text(sentence), soft_wrap=not console.is_terminal)
+    told = sentences(reading)
     if about.get("loss") is not None:
-        console.print(Text(f"The file says that it was trained to the loss {about['loss']}."))
+        told = [*told, f"The file says that it was trained to the loss {about['loss']}."]
+    for sentence in told:
+        print_sentence(sentence, console)
     for table in tables(reading):
-        _print_table(table, console)
-
-
-def _print_table(given: TextTable, console: Console) -> None:
-    from attnlab.report.terminal import GAP, print_whole
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0), show_edge=False)
-    for name in given.columns:
-        table.add_column(Text(name), justify="right", overflow="fold")
-    for row in given.rows:
-        table.add_row(*(Text(item) for item in row))
-    console.print(Text(f"\n{given.title}", "bold"))
-    if console.is_terminal:
-        console.print(table)
-    else:
-        print_whole(table, console)
-    if given.note:
-        console.print(Text(given.note, "dim"), soft_wrap=not console.is_terminal)
+        print_text_table(table, console)
 
 
 def _write_page(command: cli.Read, reading: Any) -> Path:
@@ -173,7 +175,7 @@ def _write_page(command: cli.Read, reading: Any) -> Path:
     return write_reading(command.figures, command.file.name, *shown)
 
 
-def _say(command: cli.Read, console: Console, sentence: str) -> None:
+def say(command: cli.Read, console: Console, sentence: str) -> None:
     """Where things were written; beside the answer, not within it, when that is JSON."""
     if not command.json:
         console.print(Text(sentence), soft_wrap=True)

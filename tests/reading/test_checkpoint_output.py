@@ -1,7 +1,6 @@
 import io
 import subprocess
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
@@ -9,8 +8,8 @@ from checkpoint_files import Heads, arrays_of, planted, save
 from rich.console import Console
 
 from attnlab.reading.checkpoint import CheckpointReading, read_checkpoint
-from attnlab.reading.checkpoint_figures import NamedChart, checkpoint_figures
-from attnlab.reading.checkpoint_tables import print_checkpoint, spread, summary
+from attnlab.reading.checkpoint_figures import FEW, checkpoint_figures, pictures
+from attnlab.reading.checkpoint_tables import print_checkpoint, spread, summary, tables
 from attnlab.report import theme
 
 RANKS = [1, 2, 3, 3]
@@ -26,17 +25,11 @@ def reading(tmp_path_factory, seed) -> CheckpointReading:
     return read_checkpoint(save(path, arrays_of("GPT-NeoX", layers)), heads=4)
 
 
-def printed(reading: CheckpointReading, width: int) -> str:
+def printed(reading: CheckpointReading, width: int, terminal: bool = True) -> str:
     buffer = io.StringIO()
-    print_checkpoint(reading, Console(file=buffer, width=width))
+    console = Console(file=buffer, width=width, force_terminal=terminal, color_system=None)
+    print_checkpoint(reading, console)
     return buffer.getvalue()
-
-
-def data_of(named: NamedChart) -> list[dict[str, Any]]:
-    """What the first panel draws, wherever Altair puts it."""
-    spec = named.chart.to_dict()
-    data = spec["hconcat"][0]["data"]
-    return data["values"] if "values" in data else spec["datasets"][data["name"]]
 
 
 @pytest.mark.parametrize("width", [80, 160])
@@ -44,12 +37,25 @@ def test_the_tables_have_a_row_a_layer_and_fit(reading, width):
     told = printed(reading, width)
     lines = told.splitlines()[1:]  # the first is the path, which is never cut
     assert max(map(len, lines)) <= width
-    assert "GPT-NeoX: gpt_neox.layers.{layer} (F32, out_in), 3 of 3 layers, 12 heads" in told
+    assert "GPT-NeoX: gpt_neox.layers.{layer} (F32, out_in), 3 of 3 layers, 12 heads." in told
     assert "this file" in told
     assert "Qwen2.5-7B" in told
     first = next(line.split() for line in lines if line.split()[:1] == ["0"])
     assert first[:3] == ["0", "2", "(1–3)"]
-    assert ("norm" in told.split("V O")[0].split("Q K^T")[1].splitlines()[1]) == (width == 160)
+    assert any(line.split()[-2:] == ["norm", "c"] for line in lines) == (width == 160)
+
+
+def test_a_pipe_gets_every_column_and_whole_sentences(reading):
+    lines = printed(reading, 40, terminal=False).splitlines()
+    assert any(line.split()[-2:] == ["norm", "c"] for line in lines)
+    assert all(sentence in lines for sentence in summary(reading))
+
+
+def test_the_file_stands_before_the_models_it_is_compared_with(reading):
+    sizes, *forms = tables(reading)
+    assert sizes.own == 1
+    assert sizes.rows[0] == ("this file", "12", "4", "3", "4", "1", "60.0")
+    assert [len(table.rows) for table in forms] == [3, 3]
 
 
 def test_the_summary_tells_the_nearest_head_and_what_was_left_out(reading):
@@ -68,21 +74,37 @@ def test_spread_is_the_median_with_the_ends_where_they_differ():
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_figures_hold_every_head_in_the_project_s_look(reading, scheme):
+def test_figures_are_charts_in_the_project_s_look(reading, scheme):
     charts = {named.name: named for named in checkpoint_figures(reading, scheme)}
     layers = [f"singular-values-layer-{n}" for n in range(3)]
-    assert list(charts) == ["entropy-rank", "stable-rank", "angle", *layers]
+    maps = ["entropy-rank", "stable-rank", "angle"]
+    assert list(charts) == [*maps, "singular-values", *layers]
     for named in charts.values():
         spec = named.chart.to_dict()  # validated against the schema
         assert spec["config"]["font"] == theme.FONT
         assert spec["config"]["range"]["category"] == theme.PALETTE[scheme]
         assert named.title
         assert named.caption
-    drawn = {(row["layer"], row["head"]): row["value"] for row in data_of(charts["angle"])}
-    assert drawn == {(h.layer, h.head): h.query_key.angle for h in reading.heads}
-    assert drawn[1, 0] is None
-    spectra = data_of(charts["singular-values-layer-0"])
-    assert {row["head"] for row in spectra} == {0, 1, 2, 3}
+
+
+def test_pictures_hold_every_head(reading):
+    found = {picture.id: picture for picture in pictures(reading)}
+    drawn = {(row["form"], row["layer"], row["head"]): row["value"] for row in found["angle"].rows}
+    heads = {("Q K^T", h.layer, h.head): h.query_key.angle for h in reading.heads}
+    assert drawn == heads | {("V O", h.layer, h.head): h.value_output.angle for h in reading.heads}
+    assert drawn["Q K^T", 1, 0] is None
+    spectra = found["singular-values-layer-0"].rows
+    assert {(row["form"], row["head"]) for row in spectra} == {
+        (form, head) for form in ("Q K^T", "V O") for head in range(4)
+    }
+
+
+def test_the_line_of_a_layer_is_the_median_of_its_heads(reading):
+    (picture,) = [each for each in pictures(reading) if each.id == "singular-values"]
+    values = np.array([head.query_key.singular_values for head in reading.layer(0)])
+    drawn = [r["value"] for r in picture.rows if (r["form"], r["layer"]) == ("Q K^T", 0)]
+    medians = np.median(values, 0)
+    np.testing.assert_array_equal(drawn, medians[medians > 1e-12 * medians[0]])
 
 
 def test_a_figure_can_be_drawn(reading):
@@ -94,12 +116,16 @@ def test_a_figure_can_be_drawn(reading):
     assert svg.count("layer: ") == 2 * len(reading.heads) - 1
 
 
-def test_many_heads_become_a_ramp_of_colours(tmp_path, seed):
+def test_many_heads_become_a_ramp_and_many_layers_one_figure(tmp_path, seed):
     rng = np.random.default_rng(seed)
-    parts = rng.standard_normal((4, 10, 20, 2))
-    path = save(tmp_path / "m.safetensors", arrays_of("timm", [Heads(*parts)]))
-    *_, spectra = checkpoint_figures(read_checkpoint(path, heads=10))
-    assert spectra.chart.to_dict()["hconcat"][0]["encoding"]["color"]["type"] == "quantitative"
+    layers = [Heads(*rng.standard_normal((4, 10, 20, 2))) for _ in range(FEW + 1)]
+    path = save(tmp_path / "m.safetensors", arrays_of("timm", layers))
+    *_, last = checkpoint_figures(read_checkpoint(path, heads=10))
+    assert last.name == "singular-values"
+    assert "Read a few layers alone" in last.caption
+    *_, spectra = checkpoint_figures(read_checkpoint(path, heads=10, layers=[2]))
+    assert spectra.name == "singular-values-layer-2"
+    assert spectra.chart.to_dict()["spec"]["encoding"]["color"]["type"] == "quantitative"
 
 
 def test_reading_needs_neither_rich_nor_altair():

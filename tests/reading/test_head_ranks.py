@@ -152,7 +152,7 @@ def test_public_sizes_follow_the_habit_but_for_one():
         (np.array([[np.nan]]), "F64", "finite"),
     ],
 )
-def test_a_factor_that_cannot_be_read_is_refused(matrix, dtype, told):
+def test_a_factor_that_cannot_be_read_is_refused(matrix, dtype, told, unchecked):
     with pytest.raises(UserError, match=told):
         factor(matrix, dtype)
 

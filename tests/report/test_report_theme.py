@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
+import altair as alt
 import pytest
+import vl_convert
 
 from attnlab.report import theme
 from attnlab.report.made import span
@@ -25,6 +29,14 @@ def test_marks_and_words_stand_out_from_the_page(scheme, page):
         assert contrast(colour, page) >= 2.8, colour
     for role in ("text", "faint"):
         assert contrast(theme.INK[scheme][role], page) >= 4.5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_look_is_a_vega_lite_config_and_bands_are_faint(scheme):
+    values = [{"x": x, "y": x + shift} for x in (1, 2) for shift in (0, 1, 5)]
+    band = alt.Chart(alt.Data(values=values)).mark_errorband().encode(x="x:Q", y="y:Q")
+    spec = band.configure(**theme.config(scheme)).to_dict()  # validated against the schema
+    assert re.search(r'fill-?opacity="0.2"|[^-]opacity="0.2"', vl_convert.vegalite_to_svg(spec))
 
 
 def test_what_the_figure_configures_wins():

@@ -319,7 +319,7 @@ def test_eight_devices_give_the_bits_of_one(seed, tmp_path):
         ({"key": member_keys(jax.random.key(0), 2)}, r"key must be one .* got .* shape \(2,\)"),
     ],
 )
-def test_a_wrong_argument_gets_a_sentence_that_names_it(options, named):
+def test_a_wrong_argument_gets_a_sentence_that_names_it(options, named, unchecked):
     with pytest.raises(UserError, match=f"^{named}"):
         run(bowls(RATES), **({"steps": 4} | options))
 

@@ -285,6 +285,6 @@ def test_networks_near_others_have_their_shape_and_scatter(seed):
         ),
     ],
 )
-def test_a_wrong_argument_gets_a_sentence_that_names_it(call, said):
+def test_a_wrong_argument_gets_a_sentence_that_names_it(call, said, unchecked):
     with pytest.raises(UserError, match=f"^{said}"):
         call(jax.random.key(0))

@@ -105,7 +105,7 @@ def read_header(path: Path | str) -> Header:
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             if size < 9 or length > LONGEST_HEADER or file.peek(1)[:1] != b"{":
-                raise UserError(f"{refused}; give one that attnlab wrote.")
+                raise UserError(f"{refused}; give one that is.")
             text = file.read(length)
     except OSError as reason:
         what = "There is no file" if isinstance(reason, FileNotFoundError) else reason.strerror

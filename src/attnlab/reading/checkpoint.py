@@ -94,7 +94,7 @@ def read_checkpoint(
     `mapping` names the projections of an unknown scheme: q, k, v, o (or qkv, o) to names with
     {layer}, and optionally layout (out_in, in_out, heads_in_rank) and fused (blocks, by_head).
     `layers` picks some layers, `stack` one of several stacks by a part of its template, and
-    `progress` is called with the number of layers done and the number of all.
+    `progress` is called with the number of layers done, from 0 on, and the number of all.
     """
     tensors, chosen, told = _located(path, mapping, stack)
     given = HeadCount("given", *_counted(heads, key_value_heads))
@@ -106,10 +106,12 @@ def read_checkpoint(
     }
     found: list[HeadReading] = []
     with _one_thread():
-        for done, layer in enumerate(wanted, 1):
-            found += _read_layer(tensors, layer, cuts[layer.number])
+        for done, layer in enumerate(wanted):
             if progress is not None:
                 progress(done, len(wanted))
+            found += _read_layer(tensors, layer, cuts[layer.number])
+    if progress is not None:
+        progress(len(wanted), len(wanted))
     layouts = sorted({cut.layout for cut in cuts.values()})
     return CheckpointReading(
         str(path),

@@ -118,7 +118,7 @@ def find_stacks(shapes: Shapes, mapping: Mapping[str, str] | None = None) -> lis
         raise UserError(
             "No attention projections have names that are known here; found are "
             f"{', '.join(name_patterns(shapes)) or 'no tensors'}; name them with map, e.g. "
-            "q=blocks.{layer}.wq.weight k=... v=... o=... (or qkv=... o=...) layout=out_in."
+            "--map q=blocks.{layer}.wq.weight k=... v=... o=... (or qkv=... o=...) layout=out_in."
         )
     return found
 

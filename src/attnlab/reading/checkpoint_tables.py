@@ -1,49 +1,62 @@
-"""A checkpoint's reading as tables in the terminal: a row a layer, the spread over its heads.
+"""A checkpoint's reading as sentences and tables: a row a layer, the spread over its heads.
 
 Each number is a median over the heads of a layer, with the smallest and largest where they differ.
-Beside the sizes stand those of well known models. Only the command line imports this module.
+Beside the sizes stand those of well known models. Only `print_checkpoint` needs a terminal.
 """
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from attnlab.reading.checkpoint import CheckpointReading, HeadReading
 from attnlab.reading.head_ranks import PUBLIC_SIZES, Form, Sizes
-from attnlab.report import text
+from attnlab.reading.presentation import TextTable
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 WIDE = 136  # columns that the tables with distance, norm and c need
 DEFINITIONS = (
-    "rank: singular values above what rounding can make; stable: |A|_F^2 / |A|_2^2; entropy: "
-    "exp of the entropy of sigma / sum(sigma); angle: of A to the identity in degrees, its sine is "
-    "the distance |A - c I|_F / |A|_F to the nearest c I."
+    "The median over the heads of a layer, and the smallest and largest. rank: singular values "
+    "above what rounding can make; stable: |A|_F^2 / |A|_2^2; entropy: exp of the entropy of "
+    "sigma / sum(sigma); angle: of A to the identity in degrees"
 )
+WIDE_DEFINITIONS = "; distance: |A - c I|_F / |A|_F to the nearest c I; norm: |A|_F"
 
 
 def print_checkpoint(reading: CheckpointReading, console: Console) -> None:
-    """Names and sizes, one table a form with a row a layer, a summary, and what was left out."""
-    names = reading.naming
+    """The sentences, then the tables; as many columns as a terminal has room for, all in a pipe."""
+    from rich.text import Text
+
+    from attnlab.report.terminal import print_sentence, print_text_table
+
     console.print(Text(reading.path, "bold"), soft_wrap=True)
-    console.print(
-        Text(
-            f"{names.scheme}: {names.template} ({', '.join(names.dtypes)}, {names.layout}), "
-            f"{len(reading.sizes)} of {len(names.layers)} layers, {len(reading.heads)} heads"
-        ),
-        soft_wrap=True,
+    for line in sentences(reading):
+        print_sentence(line, console)
+    for table in tables(reading, wide=console.width >= WIDE or not console.is_terminal):
+        print_text_table(table, console)
+
+
+def sentences(reading: CheckpointReading) -> list[str]:
+    """What was found where, then the summary."""
+    names = reading.naming
+    found = (
+        f"{names.scheme}: {names.template} ({', '.join(names.dtypes)}, {names.layout}), "
+        f"{len(reading.sizes)} of {len(names.layers)} layers, {len(reading.heads)} heads."
     )
-    console.print(_sizes(reading))
-    console.print(Text("Q K^T, how a key is scored against a query", "bold"))
-    console.print(_layers(reading, "query_key", console.width))
-    console.print(Text("V O, what a token is turned into", "bold"))
-    console.print(_layers(reading, "value_output", console.width))
-    for line in (DEFINITIONS, *summary(reading)):
-        console.print(Text(line))
+    return [found, *summary(reading)]
+
+
+def tables(reading: CheckpointReading, wide: bool = True) -> list[TextTable]:
+    """The sizes, then one table a form with a row a layer; `wide` adds distance, norm and c."""
+    note = f"{DEFINITIONS}{WIDE_DEFINITIONS if wide else ''}."
+    return [
+        _sizes(reading),
+        _layers(reading, "query_key", "Q K^T, how a key is scored against a query", wide, ""),
+        _layers(reading, "value_output", "V O, what a token is turned into", wide, note),
+    ]
 
 
 def summary(reading: CheckpointReading) -> list[str]:
@@ -64,7 +77,8 @@ def summary(reading: CheckpointReading) -> list[str]:
         )
     zero = len(reading.heads) - len(angled)
     if zero:
-        lines.append(f"{text.counted(zero, 'form')} Q K^T of zero, without an angle.")
+        noun = "form" if zero == 1 else "forms"
+        lines.append(f"{zero} {noun} Q K^T of zero, without an angle.")
     left_out = []
     if names.biases:
         left_out.append("biases")
@@ -84,57 +98,47 @@ def _distance(head: HeadReading) -> float:
     return 1.0 if head.query_key.distance is None else head.query_key.distance
 
 
-def _table(*columns: str, left: Sequence[str] = ()) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for name in columns:
-        table.add_column(name, justify="left" if name in left else "right", overflow="fold")
-    return table
-
-
-def _sizes(reading: CheckpointReading) -> Table:
-    table = _table("model", "d", "H", "r", "kv heads", "H r / d", "least angle", left=["model"])
+def _sizes(reading: CheckpointReading) -> TextTable:
     kinds: dict[Sizes, list[int]] = {}
     for number, size in reading.sizes.items():
         kinds.setdefault(size, []).append(number)
-    for size, numbers in kinds.items():
-        few = "this file" if len(kinds) == 1 else f"this file, layers {_span(numbers)}"
-        _add_size(table, few, size, "bold")
-    for name, size in PUBLIC_SIZES.items():
-        _add_size(table, name, size, "dim")
-    return table
-
-
-def _add_size(table: Table, name: str, size: Sizes, style: str) -> None:
-    shared = "" if size.key_value_heads is None else str(size.key_value_heads)
-    numbers = (
-        size.d,
-        size.heads,
-        size.rank,
-        shared,
-        f"{size.share:.3g}",
-        f"{size.least_angle:.1f}",
+    own = {
+        "this file" if len(kinds) == 1 else f"this file, layers {_span(numbers)}": size
+        for size, numbers in kinds.items()
+    }
+    return TextTable(
+        "Sizes",
+        ("model", "d", "H", "r", "kv heads", "H r / d", "least angle"),
+        [_size(name, size) for name, size in (own | PUBLIC_SIZES).items()],
+        "H heads of rank r at width d; least angle: the smallest to the identity, in degrees, that "
+        "a form of rank r can have.",
+        own=len(own),
     )
-    table.add_row(name, *map(str, numbers), style=style)
 
 
-def _layers(reading: CheckpointReading, form: str, width: int) -> Table:
-    """Ranks and angle; norm, c and distance too where the terminal has room for them."""
+def _size(name: str, size: Sizes) -> tuple[str, ...]:
+    shared = "" if size.key_value_heads is None else str(size.key_value_heads)
+    counts = (name, str(size.d), str(size.heads), str(size.rank), shared)
+    return (*counts, f"{size.share:.3g}", f"{size.least_angle:.1f}")
+
+
+def _layers(reading: CheckpointReading, form: str, title: str, wide: bool, note: str) -> TextTable:
     columns: dict[str, tuple[Callable[[Form], float | None], str]] = {
         "rank": (lambda f: f.rank, "d"),
         "stable": (lambda f: f.stable_rank, ".1f"),
         "entropy": (lambda f: f.entropy_rank, ".1f"),
         "angle": (lambda f: f.angle, ".1f"),
     }
-    if width >= WIDE:
+    if wide:
         columns["distance"] = (lambda f: f.distance, ".2f")
         columns["norm"] = (lambda f: f.norm, ".3g")
         columns["c"] = (lambda f: f.multiple, ".2g")
-    table = _table("layer", *columns)
+    rows = []
     for number in reading.sizes:
         forms: list[Form] = [getattr(head, form) for head in reading.layer(number)]
         cells = (spread(map(value, forms), told) for value, told in columns.values())
-        table.add_row(str(number), *cells)
-    return table
+        rows.append((str(number), *cells))
+    return TextTable(title, ("layer", *columns), rows, note)
 
 
 def spread(values: Iterable[float | None], form: str) -> str:

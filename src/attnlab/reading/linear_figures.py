@@ -6,33 +6,23 @@ stack adds that and writes the files. Altair is imported only when something is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from attnlab.models.linear_weights import FullWeights
 from attnlab.reading.linear_algorithm import LinearReading
 from attnlab.reading.linear_spectrum import ridge_filter
+from attnlab.reading.presentation import Picture, Rows
 
 if TYPE_CHECKING:
     import altair as alt
 
-    Chart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart
+    from attnlab.reading.presentation import Chart
 
-Rows = list[dict[str, Any]]
 POINTS = 60  # of a curve over eigenvalues
-CELL = 14  # pixels of a matrix entry
-
-
-class Picture(NamedTuple):
-    """What the report needs to show one figure."""
-
-    id: str
-    title: str
-    caption: str
-    rows: Rows
-    draw: Callable[[Rows], Chart]
+CELL = 14  # pixels of a matrix entry at most
+MATRIX, MATRICES = 44, 260  # pixels of a matrix at least, of those of all layers together
 
 
 def pictures(reading: LinearReading) -> list[Picture]:
@@ -170,7 +160,7 @@ def draw_omegas(rows: Rows) -> Chart:
     )
     return (
         alt.layer(base.mark_line(opacity=0.4), base.mark_point())
-        .properties(width=240, height=130)
+        .properties(width=170, height=130)
         .facet(alt.Facet("omega:N", title=None), columns=2)
         .resolve_scale(y="independent")
     )
@@ -211,7 +201,8 @@ def draw_filter(rows: Rows) -> Chart:
 def draw_matrices(rows: Rows) -> Chart:
     import altair as alt
 
-    size = CELL * max(row["row"] for row in rows)
+    share = max(MATRICES // max(row["layer"] for row in rows), MATRIX)
+    size = min(CELL * max(row["row"] for row in rows), share)
     shade = alt.Scale(domain=[-1, 0, 1], range=["#0072b2", "#f2f2f2", "#d55e00"])
     return (
         alt.Chart(alt.Data(values=rows))

@@ -4,23 +4,13 @@ Four of them: the weights of every layer, what every layer does at the lowest an
 level, its momentum form beside heavy-ball momentum, and the whole network at every noise level.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from attnlab.reading.linear_algorithm import LinearReading
 from attnlab.reading.linear_layers import LayerAt, Term
 from attnlab.reading.linear_spectrum import ridge_filter
 from attnlab.reading.linear_words import number
-
-
-class TextTable(NamedTuple):
-    """A title, the columns' names and rows of as many texts; `note` explains the columns."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: list[tuple[str, ...]]
-    note: str
+from attnlab.reading.presentation import TextTable
 
 
 def tables(reading: LinearReading) -> list[TextTable]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attnlab.lab.study import Figure, Study, View
 from attnlab.report import figures, pages
@@ -16,7 +16,7 @@ from attnlab.report.folder import replacing
 from attnlab.report.site import write_assets
 
 if TYPE_CHECKING:
-    from attnlab.reading.linear_figures import Picture
+    from attnlab.reading.presentation import Picture, TextTable
 
 NO_RESULTS = View("quick", 0, {})
 
@@ -25,7 +25,7 @@ def write_reading(
     out: Path,
     title: str,
     sentences: Sequence[str],
-    tables: Sequence[Any],
+    tables: Sequence[TextTable],
     pictures: Sequence[Picture],
 ) -> Path:
     """Write the page of a reading into the folder `out`; returns the path of its index.html."""

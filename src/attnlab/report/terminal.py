@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -15,6 +15,9 @@ from rich.text import Text
 from attnlab.lab.ledger import Entry
 from attnlab.report import text
 from attnlab.report.verdicts import MARKS, counts
+
+if TYPE_CHECKING:
+    from attnlab.reading.presentation import TextTable
 
 LINES = 3  # of a statement at most
 LEAST = 28  # characters of a statement's column
@@ -66,6 +69,30 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], console: C
     else:
         print_whole(table, console)
     console.print(Text(text.counted(len(rows), "row")))
+
+
+def print_sentence(sentence: str, console: Console) -> None:
+    """A sentence broken at a terminal's width; in a pipe it is one line."""
+    console.print(Text(sentence), soft_wrap=not console.is_terminal)
+
+
+def print_text_table(given: TextTable, console: Console) -> None:
+    """A reading's table under its title; texts to the left, numbers to the right."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0), show_edge=False)
+    for index, name in enumerate(given.columns):
+        words = bool(given.rows) and not any(row[index][:1].isdigit() for row in given.rows)
+        side = "left" if words and index == 0 else "right"
+        table.add_column(Text(name), justify=side, overflow="fold")
+    for index, row in enumerate(given.rows):
+        style = "" if not given.own else "bold" if index < given.own else "dim"
+        table.add_row(*(Text(item) for item in row), style=style)
+    console.print(Text(f"\n{given.title}", "bold"))
+    if console.is_terminal:
+        console.print(table)
+    else:
+        print_whole(table, console)
+    if given.note:
+        console.print(Text(given.note, "dim"), soft_wrap=not console.is_terminal)
 
 
 def shortened(statement: str, width: int, lines: int = LINES) -> str:

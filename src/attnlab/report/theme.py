@@ -82,7 +82,7 @@ def config(scheme: Scheme = "light") -> dict[str, Any]:
         "area": {"opacity": 0.25},
         "rule": {"color": ink["faint"], "strokeWidth": 1.2},
         "text": {"color": ink["text"], "fontSize": 12},
-        "errorband": {"opacity": 0.2},
+        "errorband": {"band": {"opacity": 0.2}},
         "range": {
             "category": palette,
             "heatmap": {"scheme": "viridis"},

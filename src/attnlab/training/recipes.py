@@ -74,7 +74,7 @@ class RegressionMember(NamedTuple):
 class Batch(NamedTuple):
     """Sequences before their noise level is known: [X xi]^T [X xi] with the unit noise xi."""
 
-    G: Float[Array, "batch d+1 d+1"]
+    G: Float[Array, "batch p p"]
     w: Float[Array, "batch d"]
     query: Float[Array, "batch d"]
     u: Float[Array, " batch"]  # sigma is the law's quantile at u
@@ -125,8 +125,8 @@ def draw(problem: NoisyRegression, key: Any, batch: int, dtype: Any) -> Batch:
 
 
 def with_noise(
-    G: Float[Array, "d+1 d+1"], w: Float[Array, " d"], sigma: Float[Array, ""]
-) -> Float[Array, "d+1 d+1"]:
+    G: Float[Array, "p p"], w: Float[Array, " d"], sigma: Float[Array, ""]
+) -> Float[Array, "p p"]:
     """C G C^T with C = [[I, 0], [w^T, sigma]]: the Gram matrix of [X y] from that of [X xi].
 
     Written so that all but sigma is computed once for the members that share a batch.

@@ -247,4 +247,4 @@ def test_progress_counts_layers(tmp_path, layers):
     path = save(tmp_path / "m.safetensors", arrays_of("timm", layers))
     seen: list[tuple[int, int]] = []
     read_checkpoint(path, heads=4, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(1, 2), (2, 2)]
+    assert seen == [(0, 2), (1, 2), (2, 2)]
