@@ -33,15 +33,13 @@ def build_scaled(key):
 def test_known_predictors_have_their_errors(seed):
     key = jax.random.key(seed)
     # The first of two points is the target half of the time, and 2 away otherwise.
-    found = squared_error(first_point, PAIR, key, 2000, chunk=1000)
+    found = squared_error(first_point, PAIR, key, 2000, chunk=1500)
     assert found.samples == 2000
     assert abs(found.value - 1) < Z * found.standard_error
     assert found.standard_error == pytest.approx(1 / math.sqrt(2000), rel=0.1)
+    # A chunk that divides the samples draws the same ones as one that does not.
     rate = agreement_rate(first_point, PAIR, key, 2000, chunk=2000)
     assert found.value == pytest.approx(2 * (1 - rate.value), abs=1e-5)
-    # A chunk that does not divide the samples draws the same ones.
-    other = squared_error(first_point, PAIR, key, 2000, chunk=1500)
-    assert other.value == pytest.approx(found.value, abs=1e-6)
     alone = self_squared_error(nothing, Neighbours(4, 5), key, 50)
     assert alone.value == pytest.approx(1, abs=1e-5)
 

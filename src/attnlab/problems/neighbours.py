@@ -79,7 +79,7 @@ class Neighbours:
         """One prompt with a source of its own."""
         return self.prompt(jax.random.normal(key, (self.N + 1, self.d), dtype))
 
-    def prompt(self, normals: Float[Array, "N+1 d"]) -> NeighbourPrompt:
+    def prompt(self, normals: Float[Array, "rows d"]) -> NeighbourPrompt:
         """The prompt that i.i.d. normals make, the source's last: one draw may serve a batch."""
         X, y = self._points(normals[:-1]), normals[-1]
         y = unit(y) if self.source == "sphere" else y

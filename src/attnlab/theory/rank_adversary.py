@@ -75,21 +75,25 @@ def random_adversary(
     """
     d, r, heads = check_head(d, r, heads)
     width = arguments.integer("width", width, 1)
-    keys = jax.random.split(key, 5)
-    inputs = 2 * r + d
-    K = jax.random.normal(keys[0], (heads, d, r), dtype)
+    shapes = (
+        (heads, d, r),
+        (heads, 2 * r + d, width),
+        (heads, width),
+        (heads, width),
+        (heads, d, d),
+    )
+    sizes = [math.prod(shape) for shape in shapes]
+    # One call: the generator's code is most of what there is to compile.
+    normals = jax.random.normal(key, (sum(sizes),), dtype)
+    cuts = [sum(sizes[: i + 1]) for i in range(len(sizes) - 1)]
+    K, inner, shift, outer, noise = (
+        part.reshape(shape) for part, shape in zip(jnp.split(normals, cuts), shapes, strict=True)
+    )
     signs = 1 - 2 * (jnp.arange(heads, dtype=dtype) % 2)
     V = signs + (1 - jnp.sum(signs)) / heads
     if not scalar_values:
-        noise = 0.1 / math.sqrt(d) * jax.random.normal(keys[1], (heads, d, d), dtype)
-        V = jnp.eye(d, dtype=dtype)[None] * V[:, None, None] + noise
-    return GeneralisedHeads(
-        K,
-        V,
-        jax.random.normal(keys[2], (heads, inputs, width), dtype),
-        jax.random.normal(keys[3], (heads, width), dtype),
-        jax.random.normal(keys[4], (heads, width), dtype) / math.sqrt(width),
-    )
+        V = jnp.eye(d, dtype=dtype)[None] * V[:, None, None] + 0.1 / math.sqrt(d) * noise
+    return GeneralisedHeads(K, V, inner, shift, outer / math.sqrt(width))
 
 
 def train_adversary(
