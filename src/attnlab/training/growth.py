@@ -1,7 +1,7 @@
 """Depth growth: trains depths 1, 2, ..., L of a small family, each from the one before.
 
-A deeper network starts as the shallower one with a new layer near zero, first or last, from several
-starting points; the best is kept and the one with an empty layer is always among them, so that no
+A deeper network starts as the shallower one with a new layer near zero, first, midway or last, from
+several starting points; the best is kept and the one with an empty layer is among them, so that no
 depth is worse than the last on its own sample. A heavy tail shows on fresh data only: where the
 fresh loss is above the training loss by more than its noise, the worst fresh sequences join the
 sample and training goes on.
@@ -9,7 +9,7 @@ sample and training goes on.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, final
+from typing import Any, final
 
 import jax
 import jax.numpy as jnp
@@ -17,13 +17,13 @@ import numpy as np
 
 from attnlab.errors import UserError
 from attnlab.estimate import Estimate
-from attnlab.models.linear_weights import DiagWeights, GDPlusPlus, Omegas
+from attnlab.models.linear_weights import DiagWeights
 from attnlab.problems import arguments
 from attnlab.problems.noise import PRNGKey
 from attnlab.problems.noisy_regression import NoisyRegression
 from attnlab.theory import linear_laws
 from attnlab.training.families import DiagonalLeastSquares, SpectralLeastSquares, sequence_losses
-from attnlab.training.fixed_sample import Sample, draw, generator, join_tail, thin
+from attnlab.training.fixed_sample import Sample, draw, join_tail, thin
 from attnlab.training.levenberg_marquardt import (
     Diagnosis,
     Fit,
@@ -31,13 +31,15 @@ from attnlab.training.levenberg_marquardt import (
     Search,
     levenberg_marquardt,
 )
+from attnlab.training.starting_points import (
+    Family,
+    Grown,
+    empty_network,
+    insert_layer,
+    ladders,
+    starting_points,
+)
 
-Family = Literal["gd++", "diag", "omegas"]
-Grown = DiagWeights | GDPlusPlus | Omegas
-
-NEAR_ZERO = (0.05, 0.5)  # sizes of a new layer, where a layer of size 1 changes everything
-SETTLED = 4  # layers from which on the place of a new layer matters less
-LADDER = (2.0, 4.0)  # growth of the omegas of GD++ from layer to layer; Theorem 5.1 has 9/4
 TAIL_NOISE = 4.0  # standard errors of the training loss that fresh data may exceed it by
 EVALUATION = 0  # what the key is folded with for fresh data; depths are 1, 2, ...
 STARTS, POOL, CHECKS = range(3)  # what the key of a depth is folded with
@@ -119,58 +121,12 @@ def grow(
     fresh = draw(problem, jax.random.fold_in(key, EVALUATION), effort.fresh)
     one = _grow_spectral if family == "gd++" else _grow_diagonal
     for layers in range(len(done) + 1, depth + 1):
-        shallower = done[-1].weights if done else _empty(family, 0)
+        shallower = done[-1].weights if done else empty_network(family)
         grown = one(problem, jax.random.fold_in(key, layers), shallower, fresh, effort)
         done.append(grown)
         if progress is not None:
             progress(grown)
     return tuple(done)
-
-
-def starting_points(
-    shallower: Grown, problem: NoisyRegression, key: PRNGKey, count: int
-) -> list[Grown]:
-    """The shallower network with `count` new layers near zero, each put first, midway and last.
-
-    omega_yx of a new layer is negative, a step down the gradient; the other signs are random. From
-    `SETTLED` layers on the start matters less and each new layer gets one of the places, in turn.
-    """
-    rng = generator(key)
-    x = 1 / problem.n
-    y = x / (problem.d + problem.noise.second_moment())
-    root = np.sqrt(x)
-    size = {
-        GDPlusPlus: (x, x),
-        Omegas: (x, y, x, y),
-        DiagWeights: (root, root, root, y / root),
-    }[type(shallower)]
-    layers = rng.standard_normal((count, len(size))) * size
-    near = np.geomspace(*NEAR_ZERO, count)[:, None]
-    if isinstance(shallower, DiagWeights):
-        layers *= np.sqrt(near)
-        layers[:, 1] = -np.abs(layers[:, 1]) * np.sign(layers[:, 2])
-    else:
-        layers *= near
-        step = 1 if isinstance(shallower, GDPlusPlus) else 2
-        layers[:, step] = -np.abs(layers[:, step])
-    depth = shallower.depth
-    places = sorted({0, (depth + 1) // 2, depth})
-    if depth >= SETTLED:
-        return [_insert(shallower, places[i % 3], layer) for i, layer in enumerate(layers)]
-    return [_insert(shallower, place, layer) for layer in layers for place in places]
-
-
-def ladders(problem: NoisyRegression, key: PRNGKey, depth: int, count: int) -> list[GDPlusPlus]:
-    """GD++ with steps and preconditioners that grow geometrically, as those of Theorem 5.1 do."""
-    rng = generator(key)
-    unit = -1 / (problem.n + problem.d)
-    found = []
-    for _ in range(count):
-        growth = rng.uniform(*LADDER) ** np.arange(depth)
-        jitter = np.exp(0.2 * rng.standard_normal((2, depth)))
-        xx, yx = unit * growth * jitter * rng.uniform([0.1, 0.1], [1, 2])[:, None]
-        found.append(GDPlusPlus(jnp.asarray(xx), jnp.asarray(yx)))
-    return found
 
 
 def _grow_spectral(
@@ -180,7 +136,7 @@ def _grow_spectral(
     key = jax.random.fold_in(key, STARTS)
     starts = starting_points(shallower, problem, key, effort.starts)
     starts += ladders(problem, key, shallower.depth + 1, 4 * effort.starts)
-    starts += [_insert(shallower, 0, np.zeros(2))]
+    starts += [insert_layer(shallower, 0, np.zeros(2))]
     fit, iterations = _fit_spectral(problem, starts, effort.rarest)
     floor = linear_laws.gd_plus_plus_floor(problem).value
     return TrainedDepth(
@@ -208,11 +164,10 @@ def _grow_diagonal(
     problem: NoisyRegression, key: PRNGKey, shallower: Grown, fresh: Sample, effort: Effort
 ) -> TrainedDepth:
     pool = draw(problem, jax.random.fold_in(key, POOL), effort.pool)
-    losses = sequence_losses(_insert(shallower, 0, np.zeros(4)), pool.G, pool.oracle)
-    fit, iterations = _screen(
-        DiagonalLeastSquares(_stratified(pool, losses, effort.screening, effort)),
-        _diagonal_starts(problem, jax.random.fold_in(key, STARTS), shallower, effort),
-    )
+    losses = sequence_losses(insert_layer(shallower, 0, np.zeros(4)), pool.G, pool.oracle)
+    starts = _diagonal_starts(problem, jax.random.fold_in(key, STARTS), shallower, effort)
+    screening = DiagonalLeastSquares(_stratified(pool, losses, effort.screening, effort))
+    fit, iterations = _screen(screening, starts)
     middle = DiagonalLeastSquares(_stratified(pool, losses, 4 * effort.screening, effort))
     fit = levenberg_marquardt(middle, fit.parameters, Search(30, 1e-4))
     iterations += fit.iterations
@@ -224,7 +179,12 @@ def _grow_diagonal(
         full = DiagonalLeastSquares(sample)
         fit = levenberg_marquardt(full, fit.parameters, Search(10, 1e-4))
         iterations += fit.iterations
-        fit = min(fit, _with_empty_layer(full, shallower), key=_finite_objective)
+        empty = _with_empty_layer(full, shallower)
+        if not fit.objective < empty.objective:
+            # What won on few sequences had fitted them too well: from the layer nearest zero.
+            fit = levenberg_marquardt(full, starts[0], Search(20, 1e-4))
+            iterations += fit.iterations
+        fit = min(fit, empty, key=_finite_objective)
         losses = full.losses(fit.parameters)
         training = sample.mean(losses)
         check = draw(problem, jax.random.fold_in(key, CHECKS + done), effort.pool)
@@ -246,7 +206,7 @@ def _grow_diagonal(
 
 def _diagonal_starts(
     problem: NoisyRegression, key: PRNGKey, shallower: Grown, effort: Effort
-) -> list[Grown]:
+) -> list[Any]:
     """New layers near zero, and the GD++ of this depth: the way down where there is no noise."""
     near_zero = starting_points(shallower, problem, key, effort.starts)
     steps = ladders(problem, key, shallower.depth + 1, effort.starts)
@@ -260,7 +220,7 @@ def _stratified(pool: Sample, losses: np.ndarray, size: int, effort: Effort) -> 
     return thin(pool, losses, tail, size - tail)
 
 
-def _screen(least_squares: LeastSquares[Any], starts: list[Grown]) -> tuple[Fit[Any], int]:
+def _screen(least_squares: LeastSquares[Any], starts: list[Any]) -> tuple[Fit[Any], int]:
     """All starts for a few steps, a third of them for more, the best two further; and the work."""
     fits, work = [Fit(start, np.inf, 0, Diagnosis.ITERATION_LIMIT) for start in starts], 0
     for keep, search in (
@@ -275,27 +235,9 @@ def _screen(least_squares: LeastSquares[Any], starts: list[Grown]) -> tuple[Fit[
 
 
 def _with_empty_layer(least_squares: LeastSquares[Any], shallower: Grown) -> Fit[Any]:
-    empty = _insert(shallower, 0, np.zeros(4))
+    empty = insert_layer(shallower, 0, np.zeros(4))
     return Fit(empty, least_squares.objective(empty), 0, Diagnosis.NO_PROGRESS)
 
 
 def _finite_objective(fit: Fit[Any]) -> float:
     return fit.objective if np.isfinite(fit.objective) else np.inf
-
-
-def _insert(network: Grown, place: int, layer: np.ndarray) -> Grown:
-    leaves, structure = jax.tree.flatten(network)
-    shapes = [np.shape(leaf)[1:] for leaf in leaves]
-    new = [np.full((1, *shape), value) for shape, value in zip(shapes, layer, strict=False)]
-    parts = [(leaf[:place], row, leaf[place:]) for leaf, row in zip(leaves, new, strict=True)]
-    return jax.tree.unflatten(structure, [np.concatenate(part) for part in parts])
-
-
-def _empty(family: Family, depth: int) -> Grown:
-    match family:
-        case "gd++":
-            return GDPlusPlus(*(jnp.zeros(depth) for _ in range(2)))
-        case "diag":
-            return DiagWeights(*(jnp.zeros((depth, 1)) for _ in range(4)))
-        case _:
-            return Omegas(*(jnp.zeros(depth) for _ in range(4)))
