@@ -31,13 +31,20 @@ class Bayes(Predictor):
 
     def weights(self, G: Float[Array, "p p"], n: int) -> Float[Array, " d"]:
         levels, prior = (jnp.asarray(part, G.dtype) for part in self.noise.quadrature(self.points))
-        s, b, V, rho = _eigen(G)
-        visible = _visible(G, n)
-        evidence = _log_evidence(s, b, rho, n, jnp.maximum(levels**2, visible))
-        posterior = jax.nn.softmax(evidence + jnp.log(prior))
-        shifted = s[None, :] + levels[:, None] ** 2
-        ridge = jnp.where(shifted > 0, b[None, :] / jnp.where(shifted > 0, shifted, 1), 0)
-        return jnp.dot(V, jnp.dot(posterior, ridge, precision="highest"), precision="highest")
+        return posterior_mean(G, n, levels, prior)
+
+
+def posterior_mean(
+    G: Float[Array, "p p"], n: int, levels: Float[Array, " k"], prior: Float[Array, " k"]
+) -> Float[Array, " d"]:
+    """The posterior mean of w for these noise levels and their prior probabilities."""
+    s, b, V, rho = _eigen(G)
+    visible = _visible(G, n)
+    evidence = _log_evidence(s, b, rho, n, jnp.maximum(levels**2, visible))
+    posterior = jax.nn.softmax(evidence + jnp.log(prior))
+    shifted = s[None, :] + levels[:, None] ** 2
+    ridge = jnp.where(shifted > 0, b[None, :] / jnp.where(shifted > 0, shifted, 1), 0)
+    return jnp.dot(V, jnp.dot(posterior, ridge, precision="highest"), precision="highest")
 
 
 def log_evidence(G: Float[Array, "p p"], n: int, sigmas: Float[Array, " k"]) -> Float[Array, " k"]:

@@ -74,13 +74,17 @@ def tune_ridge(problem: NoisyRegression, key: PRNGKey, samples: int = 20_000) ->
     """
     if problem.noise.second_moment() == 0:
         return TunedRidge(1.0, 1.0)
-    sample = ridge_sample(problem, key, samples)
+    return fit_tuned_ridge(ridge_sample(problem, key, samples), problem.noise.second_moment())
+
+
+def fit_tuned_ridge(sample: RidgeSample, variance: float) -> TunedRidge:
+    """TUNEDRR on a given sample; the search starts at t = `variance`, E sigma^2 of its law."""
 
     def loss(log: np.ndarray) -> float:
         m, t = np.exp(log)
         return sample.loss(np.minimum(sample.estimate, t) * m)
 
-    scale = np.log(problem.noise.second_moment())
+    scale = np.log(arguments.positive("variance", variance))
     starts = [np.array([0.0, scale]), np.array([0.0, scale + 2]), np.array([0.5, scale])]
     options = {"xatol": 1e-4, "fatol": 1e-9}
     results = [

@@ -1,0 +1,371 @@
+"""The cells that check theorems: each holds a formula of the paper beside what a network computes.
+
+Source: Vladymyrov et al. (arXiv 2402.14180), Sections 4 and 5 and Appendix A. Where the printed
+formula and the algebra differ, both are measured. All in float64.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnlab.lab.cell import CellKind, Outcome, stream
+from attnlab.models import implicit_state as state
+from attnlab.models.linear_transformer import final_weights, gram_form, spectral_form, token_form
+from attnlab.models.linear_weights import DiagWeights, FullWeights
+from attnlab.problems import arguments
+from attnlab.problems.noise import Fixed, Uniform
+from attnlab.problems.noisy_regression import (
+    NoisyRegression,
+    context_with_spectrum,
+    gram,
+    sums,
+)
+from attnlab.theory import linear_bounds
+from attnlab.theory.linear_constructions import (
+    least_squares_network,
+    printed_step_adaptation_weights,
+    step_adaptation_network,
+    step_adaptation_weights,
+    two_level_network,
+    two_level_shrinkage,
+)
+from attnlab.training.fixed_sample import draw
+
+
+def _relative(found, wanted) -> float:
+    """The largest difference over the largest entry."""
+    scale = float(jnp.abs(wanted).max())
+    return float(jnp.abs(found - wanted).max()) / scale if scale else math.inf
+
+
+@dataclass(frozen=True)
+class StateCheck:
+    """The implicit regression state of random networks (Theorem 4.1, Lemmas 4.3 and 4.4)."""
+
+    weights: Literal["full", "diag"] = "full"
+    """Family of the networks."""
+    d: int = 5
+    """Dimension of an input."""
+    n: int = 12
+    """Tokens in the context."""
+    depth: int = 4
+    """Layers."""
+    heads: int = 2
+    """Heads of a layer."""
+    networks: int = 10
+    """Random networks, each on a context of its own."""
+    seed: int = 0
+    """Seed of networks and contexts."""
+
+
+@dataclass(frozen=True)
+class StateFound:
+    """Largest relative errors over networks and layers; None where a lemma is for DIAG only."""
+
+    tokens: float  # of the tokens that M, u, w, a give (Theorem 4.1)
+    shifted: float  # the same, the state of layer l for the tokens of layer l + 1
+    recursion: float  # of R by Lemma 4.3 with the minus sign
+    recursion_printed: float  # with the plus sign
+    alpha: float | None  # of alpha^l by Lemma 4.4, corrected
+    alpha_printed: float | None
+    momentum: float | None  # of u' and w' in the momentum form
+
+
+def run_state(config: StateCheck) -> StateFound:
+    arguments.one_of("weights", config.weights, ("full", "diag"))
+    arguments.integer("depth", config.depth, 2)
+    arguments.integer("heads", config.heads, 1)
+    with jax.enable_x64(True):
+        problem = NoisyRegression(config.d, config.n, Uniform(0.5), 1 / config.n)
+        keys = jax.random.split(
+            jax.random.key(stream(config) >> 8),
+            2 * arguments.integer("networks", config.networks, 1),
+        )
+        found = [_state_errors(config, problem, *keys[i : i + 2]) for i in range(0, len(keys), 2)]
+    columns = [[row[i] for row in found] for i in range(7)]
+    return StateFound(*(None if column[0] is None else max(column) for column in columns))
+
+
+def _state_errors(config: StateCheck, problem: NoisyRegression, for_weights, for_prompt):
+    X, y, query, _, _ = problem.sample(for_prompt)
+    p, shape = config.d + 1, (config.depth, config.heads)
+    parts = jax.random.split(for_weights, 4)
+    if config.weights == "full":
+        # Entries of a size that keeps tokens of order one and still moves every part of the state.
+        network = FullWeights(*(0.3 * jax.random.normal(k, (*shape, p, p)) for k in parts[:2]))
+    else:
+        network = DiagWeights(*(0.25 * jax.random.normal(k, shape) for k in parts))
+    tokens = token_form(network, X, y, query[None])
+    G = gram(X, y)
+    trace, states = gram_form(network, G), state.implicit_states(network, G)
+    R = states.matrix()
+    start = jnp.concatenate([X, y[:, None]], 1)
+    asked = jnp.append(query, 0.0)[None]
+    given = jnp.concatenate([start, asked])
+
+    def told(R):
+        return jnp.einsum("lij,tj->lti", R, given)
+
+    seen = jnp.concatenate([tokens.context, tokens.queries], 1)
+    exact = _relative(told(R), seen)
+    shifted = _relative(told(R)[:-1], seen[1:])
+    recursion = _relative(R, trace.R)
+    printed = _relative(state.printed_states(network, G).matrix(), trace.R)
+    if config.weights == "full":
+        return exact, shifted, recursion, printed, None, None, None
+    context = state.ols(G)
+    stages = [jax.tree.map(lambda part, i=i: part[i], states) for i in range(config.depth + 1)]
+    true = [sums(G)[1] for G in trace.G]
+    corrected = max(
+        _relative(state.alpha(s, context), a) for s, a in zip(stages, true, strict=True)
+    )
+    text = max(
+        _relative(state.printed_alpha(s, context), a) for s, a in zip(stages, true, strict=True)
+    )
+    form, moved = state.momentum_form(network, G), 0.0
+    for i in range(config.depth):
+        layer = jax.tree.map(lambda part, i=i: part[i], form)
+        u, w = state.momentum_step(layer, stages[i], context)
+        moved = max(moved, _relative(u, stages[i + 1].u), _relative(w, stages[i + 1].w))
+    return exact, shifted, recursion, printed, corrected, text, moved
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """The largest cosine with x_i(1)^2 that any weights reach (Theorem 4.2)."""
+
+    d: int = 10
+    """Dimension of an input."""
+    n: int = 1400
+    """Tokens in the context."""
+    contexts: int = 400
+    """Independent contexts."""
+    seed: int = 0
+    """Seed of the contexts."""
+
+
+@dataclass(frozen=True)
+class CosineFound:
+    mean_square: float
+    mean_square_error: float
+    predicted: float  # (d + 4) / n
+    quantile: float  # 99% of those sampled
+    predicted_quantile: float
+    beyond: int  # contexts whose supremum exceeds 0.1
+
+
+def run_cosine(config: Cosine) -> CosineFound:
+    contexts = arguments.integer("contexts", config.contexts, 2)
+    R = linear_bounds.sampled_cosines(config.d, config.n, contexts, stream(config) >> 8)
+    return CosineFound(
+        mean_square=float(np.mean(R**2)),
+        mean_square_error=float(np.std(R**2, ddof=1)) / math.sqrt(contexts),
+        predicted=linear_bounds.squared_cosine_mean(config.d, config.n).value,
+        quantile=float(np.quantile(R, 0.99)),
+        predicted_quantile=linear_bounds.cosine_quantile(config.d, config.n),
+        beyond=int((R > 0.1).sum()),
+    )
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """The network of Theorem 5.1 on a context with a given condition number."""
+
+    kappa: float = 1e3
+    """Largest over smallest eigenvalue of Sigma."""
+    precision: float = 1e-3
+    """Relative error that it should reach."""
+    d: int = 6
+    """Dimension of an input."""
+    n: int = 12
+    """Tokens in the context."""
+    seed: int = 0
+    """Seed of the context."""
+
+
+@dataclass(frozen=True)
+class LeastSquaresFound:
+    layers: int  # that the recursion of Lemma A.3 asks for
+    error: float  # largest |1 - f| over the eigenvalues, in the eigenbasis
+    error_before: float | None  # with one layer less
+    network_error: float  # |w^L - w*| / |w*| of the network on the Gram matrix
+
+
+def run_least_squares(config: LeastSquares) -> LeastSquaresFound:
+    kappa = arguments.positive("kappa", config.kappa)
+    layers = linear_bounds.layers_needed(kappa, config.precision)
+    with jax.enable_x64(True):
+        s = jnp.geomspace(1.0, kappa, arguments.integer("d", config.d, 2))
+        for_X, for_y = jax.random.split(jax.random.key(stream(config) >> 8))
+        X = context_with_spectrum(for_X, s, config.n)
+        y = jax.random.normal(for_y, (config.n,))
+        wanted = np.linalg.lstsq(np.asarray(X), np.asarray(y), rcond=None)[0]
+
+        def worst(layers: int) -> float:
+            network = least_squares_network(1.0, kappa, layers)
+            return float(jnp.abs(1 - spectral_form(network, s).f[-1]).max())
+
+        network = least_squares_network(1.0, kappa, layers)
+        found = np.asarray(final_weights(network, gram(X, y)))
+        return LeastSquaresFound(
+            layers=layers,
+            error=worst(layers),
+            error_before=worst(layers - 1) if layers > 1 else None,
+            network_error=float(np.linalg.norm(found - wanted) / np.linalg.norm(wanted)),
+        )
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The scalar recursion of Lemmas A.2 and A.3, and the slopes of Theorem 5.1."""
+
+    points: int = 400
+    """Condition numbers on either side of 1.1."""
+
+
+@dataclass(frozen=True)
+class RatesFound:
+    contraction_close: float  # at kappa = 1.1
+    contraction_largest: float  # from 1.1 to 1e8
+    contraction_far: float  # at 1e8
+    excess_largest: float  # of (kappa' - 1) / (kappa - 1)^2 up to 1.1
+    excess_limit: float  # next to kappa = 1
+    step_error: float  # largest deviation of Lemma A.2's step from (kappa - 1) / (kappa + 1)
+    step_beyond: float  # largest error of that step over kappa - 1
+    log_slope: float
+    log_log_slope: float
+
+
+def run_rates(config: Rates) -> RatesFound:
+    points = arguments.integer("points", config.points, 2)
+    far = np.geomspace(1.1, 1e8, points)
+    near = 1 + np.geomspace(1e-8, 0.1, points)
+    step = []
+    for kappa in near:
+        s = np.linspace(1.0, kappa, 50)
+        step.append(float(np.abs(1 - 2 / (1 + kappa) * s).max()))
+    wanted = [linear_bounds.one_step_error(kappa) for kappa in near]
+    return RatesFound(
+        contraction_close=linear_bounds.contraction(1.1),
+        contraction_largest=max(linear_bounds.contraction(kappa) for kappa in far),
+        contraction_far=linear_bounds.contraction(1e8),
+        excess_largest=max(linear_bounds.excess_constant(kappa) for kappa in near),
+        excess_limit=linear_bounds.excess_constant(1 + 1e-8),
+        step_error=max(abs(a - b) for a, b in zip(step, wanted, strict=True)),
+        step_beyond=max(a / (kappa - 1) for a, kappa in zip(step, near, strict=True)),
+        log_slope=linear_bounds.log_slope(),
+        log_log_slope=linear_bounds.log_log_slope(10.0),
+    )
+
+
+@dataclass(frozen=True)
+class Rescaling:
+    """The two-layer network of Theorem 5.2 at one noise level and context length."""
+
+    sigma_1: float = 0.5
+    """One of the two levels it is built for."""
+    sigma_2: float = 1.5
+    """The other."""
+    sigma: float = 0.5
+    """The level of the contexts."""
+    n: int = 1000
+    """Tokens in the context; inputs have variance 1/n."""
+    d: int = 5
+    """Dimension of an input."""
+    contexts: int = 400
+    """Contexts."""
+    seed: int = 0
+    """Seed of the contexts."""
+
+
+@dataclass(frozen=True)
+class RescalingFound:
+    distance: float  # mean of |w - w_ridge| / |w_ridge|
+    distance_error: float
+    limit: float  # as n grows
+
+
+def run_rescaling(config: Rescaling) -> RescalingFound:
+    contexts = arguments.integer("contexts", config.contexts, 2)
+    with jax.enable_x64(True):
+        problem = NoisyRegression(config.d, config.n, Fixed(config.sigma), 1 / config.n)
+        network = two_level_network(config.sigma_1, config.sigma_2, config.n)
+        sample = draw(problem, jax.random.key(stream(config) >> 8), contexts)
+        found = np.asarray(_final(network, sample.G))
+    ridge = sample.oracle
+    relative = np.linalg.norm(found - ridge, axis=1) / np.linalg.norm(ridge, axis=1)
+    shrinkage = two_level_shrinkage(config.sigma_1, config.sigma_2, config.sigma)
+    return RescalingFound(
+        distance=float(relative.mean()),
+        distance_error=float(relative.std(ddof=1)) / math.sqrt(contexts),
+        limit=abs(shrinkage * (1 + config.sigma**2) - 1),
+    )
+
+
+@dataclass(frozen=True)
+class StepSize:
+    """Section 5.3: omega_xy in layer 1 and omega_yx in layer 2, against both formulas."""
+
+    omega_xy: float = -1e-3
+    """Of the first layer."""
+    omega_yx: float = -0.05
+    """Of the second layer."""
+    sigma: float = 1.0
+    """Noise level."""
+    d: int = 5
+    """Dimension of an input."""
+    n: int = 20
+    """Tokens in the context."""
+    contexts: int = 50
+    """Contexts."""
+    seed: int = 0
+    """Seed of the contexts, the same for every omega and sigma."""
+
+
+@dataclass(frozen=True)
+class StepSizeFound:
+    corrected: float  # largest relative error of the formula with lambda
+    printed: float  # mean relative error of the formula with rho, over |omega_yx alpha|
+    shrinkage: float  # mean of 1 + omega_xy lambda
+
+
+def run_step_size(config: StepSize) -> StepSizeFound:
+    contexts = arguments.integer("contexts", config.contexts, 1)
+    with jax.enable_x64(True):
+        problem = NoisyRegression(config.d, config.n, Fixed(config.sigma))
+        network = step_adaptation_network(config.omega_xy, config.omega_yx)
+        omegas = config.omega_xy, config.omega_yx
+        seed = stream(("step size", config.d, config.n, config.contexts, config.seed)) >> 8
+        corrected, printed, shrinkage = [], [], []
+        for key in jax.random.split(jax.random.key(seed), contexts):
+            prompt = problem.sample(key)
+            G = gram(prompt.X, prompt.y)
+            w = final_weights(network, G)
+            size = float(jnp.linalg.norm(config.omega_yx * sums(G)[1]))
+            corrected.append(_relative(w, step_adaptation_weights(*omegas, G)))
+            off = jnp.linalg.norm(w - printed_step_adaptation_weights(*omegas, G))
+            printed.append(float(off) / size)
+            shrinkage.append(1 + config.omega_xy * float(G[-1, -1]))
+    return StepSizeFound(max(corrected), float(np.mean(printed)), float(np.mean(shrinkage)))
+
+
+@jax.jit
+def _final(network, G):
+    return jax.vmap(partial(final_weights, network))(G)
+
+
+state_check = CellKind("linear_state", StateCheck, StateFound, run_state)
+cosine = CellKind("linear_cosine", Cosine, CosineFound, run_cosine)
+least_squares = CellKind("linear_least_squares", LeastSquares, LeastSquaresFound, run_least_squares)
+rates = CellKind("linear_rates", Rates, RatesFound, run_rates)
+rescaling = CellKind("linear_rescaling", Rescaling, RescalingFound, run_rescaling)
+step_size = CellKind("linear_step_size", StepSize, StepSizeFound, run_step_size)
+
+KINDS = (state_check, cosine, least_squares, rates, rescaling, step_size)
