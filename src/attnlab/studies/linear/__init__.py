@@ -7,8 +7,17 @@ compute, what to draw and what to check. FULL networks come from `attnlab.refere
 
 from attnlab.lab.study import Study
 from attnlab.studies import PAPERS
-from attnlab.studies.linear import cells as losses
-from attnlab.studies.linear import cells_theory
+from attnlab.studies.linear import cells as cells_losses
+from attnlab.studies.linear import (
+    cells_theory,
+    claims_constructions,
+    claims_models,
+    claims_profiles,
+    claims_state,
+    claims_table,
+    figures,
+    figures_profiles,
+)
 from attnlab.studies.linear.grids import cells
 
 TITLE, SOURCE = PAPERS["linear"]
@@ -17,9 +26,20 @@ study = Study(
     name="linear",
     title=TITLE,
     source=SOURCE,
-    summary="x",
-    kinds=(*losses.KINDS, *cells_theory.KINDS),
+    summary="Attention without softmax, layer on layer, regresses in context although every "
+    "sequence has a noise level of its own. The paper reads the layers as a regression with "
+    "momentum, and trains three families against ridges that estimate the noise. Here the theorems "
+    "are checked, GD++ and DIAG are trained on this machine, FULL networks come from a reference "
+    "run that ships with the package and are evaluated afresh, and the Bayes predictor stands "
+    "beside them all.",
+    kinds=(*cells_losses.KINDS, *cells_theory.KINDS),
     cells=cells,
-    figures=(),
-    claims=(),
+    figures=(*figures.FIGURES, *figures_profiles.FIGURES),
+    claims=(
+        *claims_state.CLAIMS,
+        *claims_constructions.CLAIMS,
+        *claims_table.CLAIMS,
+        *claims_models.CLAIMS,
+        *claims_profiles.CLAIMS,
+    ),
 )

@@ -73,9 +73,7 @@ class Setting:
     def evaluation(self) -> Evaluation:
         arguments.one_of("profile", self.profile, ("deepest", "every"))
         found = levels(self.sigma_max, self.sigma_points)
-        return Evaluation(
-            self.problem(), self.sequences, found, self.level_sequences, self.seed
-        )
+        return Evaluation(self.problem(), self.sequences, found, self.level_sequences, self.seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +92,7 @@ class Training(Setting):
     """Sequences on which they are tried."""
     fitted: int = 4096
     """Sequences of a fit."""
-    pool: int = 16384
+    pool: int = 65536
     """Sequences from which those are taken, and of a check."""
     tail: int = 512
     """Worst sequences of the pool that a fit keeps."""
@@ -253,9 +251,7 @@ def run_baselines(config: Baselines) -> Outcome[Loss]:
         for level in at.levels:
             fixed = NoisyRegression(config.d, config.n, parse_noise(f"fixed:{level}"))
             value = linear_laws.oracle_loss(fixed).value
-            rows.append(
-                Loss(**_loss("oracle (unadjusted)", 0, Found(level, 0, value, 0.0, 0, "")))
-            )
+            rows.append(Loss(**_loss("oracle (unadjusted)", 0, Found(level, 0, value, 0.0, 0, ""))))
     return Outcome(rows)
 
 

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnlab.lab.cell import CellKind, Outcome, stream
+from attnlab.lab.cell import CellKind, stream
 from attnlab.models import implicit_state as state
 from attnlab.models.linear_transformer import final_weights, gram_form, spectral_form, token_form
 from attnlab.models.linear_weights import DiagWeights, FullWeights
@@ -89,8 +89,9 @@ def run_state(config: StateCheck) -> StateFound:
             2 * arguments.integer("networks", config.networks, 1),
         )
         found = [_state_errors(config, problem, *keys[i : i + 2]) for i in range(0, len(keys), 2)]
-    columns = [[row[i] for row in found] for i in range(7)]
-    return StateFound(*(None if column[0] is None else max(column) for column in columns))
+    columns = zip(*found, strict=True)
+    largest = [max(column) if column[0] is not None else None for column in columns]
+    return StateFound(*largest)  # pyright: ignore[reportArgumentType]
 
 
 def _state_errors(config: StateCheck, problem: NoisyRegression, for_weights, for_prompt):

@@ -7,6 +7,7 @@ Theorem 5.1 needs are counted on the scalar recursion and then run as a network.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -137,7 +138,7 @@ def _step(view: View) -> Judgement:
 def _adapts(view: View) -> Judgement:
     cells = grids.noisy_step_sizes(view.seed)
     shrink = [view.row(cell).shrinkage for cell in cells]
-    down = all(a > b for a, b in zip(shrink, shrink[1:], strict=False))
+    down = all(a > b for a, b in pairwise(shrink))
     exact = max(view.row(cell).corrected for cell in cells)
     return Judgement(
         "holds" if down and exact <= ROUNDING else "fails",

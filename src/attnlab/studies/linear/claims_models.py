@@ -126,9 +126,10 @@ def _tuned(view: View, law: str) -> Judgement:
         which = [f"{m} from {d} layers on" for m, d in first.items() if d is not None]
         verdict, note = "holds as corrected", f"Only {' and '.join(which)}."
     else:
-        verdict, note = "fails", "Neither does at 5 to 7 layers."
+        verdict, note = "fails", "None does at 5 to 7 layers."
     if "DIAG" not in first:
-        note += " DIAG is not trained on this law at this scale."
+        verdict = "undecided at this scale" if verdict == "fails" else verdict
+        note += f" DIAG is not trained on this law at this scale; {STANDARD}"
     return Judgement(
         verdict,
         f"5 to 7 layers: {'; '.join(told)}",
@@ -154,7 +155,7 @@ def _heads(view: View) -> Judgement:
         _undertrained(view, "fails" if bad else "holds", "DIAG"),
         f"loss saved by free omegas: {measured.listed(told, most=16)}",
         "little: one head obeys ω_xx ω_yy = ω_xy ω_yx, two or more do not",
-        f"at most 15% at any depth, our line, and {Z:g} standard errors; never worse by {ALIKE:.0%}",
+        f"at most 15% at any depth, our line, and {Z:g} standard errors; never {ALIKE:.0%} worse",
         f"Much: {measured.listed(much)}; worse: {measured.listed(worse)}. "
         + (STANDARD if bad and view.scale == "quick" else ""),
     )

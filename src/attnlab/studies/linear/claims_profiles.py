@@ -7,6 +7,7 @@ level, so neighbouring points move together and two standard errors are a genero
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -32,7 +33,7 @@ def _within(profile: Profile, law: str) -> Profile:
 def _adarr(view: View) -> Judgement:
     profile = _within(measured.ridge_profile(view, "ADARR", grids.U5), grids.U5)
     levels = sorted(profile)
-    rises = all(at_most(profile[a], profile[b]) for a, b in zip(levels, levels[1:], strict=False))
+    rises = all(at_most(profile[a], profile[b]) for a, b in pairwise(levels))
     perfect = profile[0.0].value < 1e-20
     grown = not at_most(profile[levels[-1]], profile[levels[len(levels) // 2]])
     return Judgement(
@@ -64,8 +65,8 @@ def valley(profile: Profile) -> float | None:
     best = min(levels, key=lambda sigma: profile[sigma].value)
     down = [s for s in levels if s <= best]
     up = [s for s in levels if s >= best]
-    falls = all(at_most(profile[b], profile[a]) for a, b in zip(down, down[1:], strict=False))
-    rises = all(at_most(profile[a], profile[b]) for a, b in zip(up, up[1:], strict=False))
+    falls = all(at_most(profile[b], profile[a]) for a, b in pairwise(down))
+    rises = all(at_most(profile[a], profile[b]) for a, b in pairwise(up))
     deep = all(profile[end].value > 3 * profile[best].value for end in (levels[0], levels[-1]))
     return best if falls and rises and deep and best not in (levels[0], levels[-1]) else None
 
@@ -110,9 +111,7 @@ def _extrapolation(view: View) -> Judgement:
         depth = max(measured.by_depth(view, model, grids.TWO))
         profiles[model] = measured.profile(view, model, grids.TWO, depth)
     beyond = sorted(s for s in profiles["FULL"] if s > 3)
-    wins = [
-        s for s in beyond if not at_most(profiles["FULL"][s], profiles["DIAG"][s])
-    ]
+    wins = [s for s in beyond if not at_most(profiles["FULL"][s], profiles["DIAG"][s])]
     verdict = "holds" if len(wins) == len(beyond) else "fails"
     if verdict == "fails" and view.scale == "quick":
         verdict = "undecided at this scale"

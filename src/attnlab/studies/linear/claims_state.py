@@ -65,8 +65,7 @@ def _cosine(view: View) -> Judgement:
     rows = [view.row(cell) for cell in cells]
     z = measured.normal(len(rows))
     agree = [
-        abs(row.mean_square - row.predicted)
-        <= z * row.mean_square_error + 2 * row.predicted**2
+        abs(row.mean_square - row.predicted) <= z * row.mean_square_error + 2 * row.predicted**2
         for row in rows
     ]
     # At the largest n the limit law puts 99% of contexts below 0.1.

@@ -70,7 +70,9 @@ def _summary(view: View, model: str) -> Judgement:
     whole = f"{len(cells)} of 70 cells are here. " if len(cells) < 70 else ""
     note = f"{whole}Not reached: {measured.listed([cell.name for cell in above])}."
     if impossible:
-        told = [f"{law_name(c.law)} L = {c.depth}: {c.paper:g} < {c.lawful:.4f}" for c in impossible]
+        told = [
+            f"{law_name(c.law)} L = {c.depth}: {c.paper:g} < {c.lawful:.4f}" for c in impossible
+        ]
         note += f" Below the laws in the paper: {measured.listed(told)}."
     if model == "FULL":
         note += " The networks are the shipped reference run, evaluated afresh."

@@ -143,8 +143,7 @@ def shipped_runs(law: str, scale: Scale, seed: int) -> list[Cell]:
         return shipped(law, scale, seed)
     shared, digest = _evaluated(law, scale, seed), reference.digest(law)
     return [
-        full(Reference(run=run, weights=digest, **shared), cost=4.0)
-        for run in reference.runs(law)
+        full(Reference(run=run, weights=digest, **shared), cost=4.0) for run in reference.runs(law)
     ]
 
 
@@ -163,7 +162,11 @@ def heat_map() -> Cell:
 
 
 def states(seed: int) -> list[Cell]:
-    shapes = [("full", 5, 12, 4, 2), ("full", 3, 8, 6, 1), ("diag", 5, 12, 4, 2)]
+    shapes: list[tuple[Literal["full", "diag"], int, int, int, int]] = [
+        ("full", 5, 12, 4, 2),
+        ("full", 3, 8, 6, 1),
+        ("diag", 5, 12, 4, 2),
+    ]
     return [
         state_check(StateCheck(family, d, n, depth, heads, seed=seed), cost=3.0)
         for family, d, n, depth, heads in shapes
@@ -194,9 +197,7 @@ LENGTHS = (100, 400, 1600, 6400, 25_600)
 
 def rescalings(sigma: float, scale: Scale, seed: int) -> list[Cell]:
     contexts = size(scale).contexts
-    return [
-        rescaling(Rescaling(*LEVELS, sigma, n, contexts=contexts, seed=seed)) for n in LENGTHS
-    ]
+    return [rescaling(Rescaling(*LEVELS, sigma, n, contexts=contexts, seed=seed)) for n in LENGTHS]
 
 
 def step_sizes(seed: int) -> list[Cell]:
