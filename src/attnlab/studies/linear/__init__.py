@@ -7,9 +7,10 @@ compute, what to draw and what to check. FULL networks come from `attnlab.refere
 
 from attnlab.lab.study import Study
 from attnlab.studies import PAPERS
-from attnlab.studies.linear import cells as cells_losses
 from attnlab.studies.linear import (
-    cells_theory,
+    cells_constructions,
+    cells_ridges,
+    cells_state,
     claims_constructions,
     claims_models,
     claims_profiles,
@@ -18,6 +19,7 @@ from attnlab.studies.linear import (
     figures,
     figures_profiles,
 )
+from attnlab.studies.linear.cells import KINDS as NETWORKS
 from attnlab.studies.linear.grids import cells
 
 TITLE, SOURCE = PAPERS["linear"]
@@ -32,7 +34,12 @@ study = Study(
     "are checked, GD++ and DIAG are trained on this machine, FULL networks come from a reference "
     "run that ships with the package and are evaluated afresh, and the Bayes predictor stands "
     "beside them all.",
-    kinds=(*cells_losses.KINDS, *cells_theory.KINDS),
+    kinds=(
+        *NETWORKS,
+        *cells_ridges.KINDS,
+        *cells_state.KINDS,
+        *cells_constructions.KINDS,
+    ),
     cells=cells,
     figures=(*figures.FIGURES, *figures_profiles.FIGURES),
     claims=(

@@ -1,8 +1,8 @@
-"""The cells that have losses: training, the shipped FULL networks, the ridges and Bayes.
+"""The cells that have networks: training of GD++ and DIAG, and the shipped FULL networks.
 
 A training cell grows every depth of one family on one noise law, keeps the weights in the store and
 evaluates them, because a cell sees no other cell's result. Every evaluation of a law uses the same
-fresh sequences (`evaluation`); the checks of theorems are in `cells_theory`.
+fresh sequences (`evaluation`). Predictors without layers are in `cells_ridges`.
 """
 
 from __future__ import annotations
@@ -11,17 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from attnlab.errors import UserError
-from attnlab.estimators.in_context_regression import (
-    AdaRidge,
-    ConstRidge,
-    IterativeAdaRidge,
-    TunedRidge,
-)
-from attnlab.estimators.tuned_ridge import fit_tuned_ridge
 from attnlab.lab.cell import CellKind, Outcome, stream
 from attnlab.problems import arguments
 from attnlab.problems.noise import parse_noise
@@ -30,15 +22,9 @@ from attnlab.reference import linear as reference
 from attnlab.studies.linear.evaluation import (
     Evaluation,
     Found,
-    Posterior,
     levels,
-    means,
     of_network,
-    of_predictor,
-    ridge_sample_of,
 )
-from attnlab.theory import linear_laws
-from attnlab.training.fixed_sample import draw
 from attnlab.training.growth import Effort, grow
 
 FAMILIES = {"gd++": "GD++", "diag": "DIAG", "omegas": "DIAG, free omegas"}
@@ -135,7 +121,8 @@ class TrainedLoss(Loss):
     tail_holds: bool
 
 
-def _loss(model: str, layers: int, found: Found) -> dict[str, Any]:
+def columns(model: str, layers: int, found: Found) -> dict[str, Any]:
+    """The fields of a row."""
     return {"model": model, "layers": layers, **vars(found)}
 
 
@@ -159,7 +146,7 @@ def run_training(config: Training) -> Outcome[TrainedLoss]:
             for found in of_network(each.weights, at, profile=every):
                 rows.append(
                     TrainedLoss(
-                        **_loss(model, depth, found),
+                        **columns(model, depth, found),
                         selection=_finite(each.fresh.value),
                         training=_finite(each.training.value),
                         iterations=each.iterations,
@@ -209,93 +196,7 @@ def run_reference(config: Reference) -> Outcome[Loss]:
             network = reference.network(law, run, depth)
             every = config.profile == "every" or depth == depths[-1]
             for found in of_network(network, at, profile=every):
-                rows.append(Loss(**_loss("FULL", depth, found)))
-    return Outcome(rows)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Baselines(Setting):
-    """The three ridges, Bayes, and the exact laws, on one noise law.
-
-    CONSTRR has its best constant, E sigma^2, which needs no tuning.
-    """
-
-    tuning: int = 20_000
-    """Sequences on which TUNEDRR is tuned."""
-
-
-def run_baselines(config: Baselines) -> Outcome[Loss]:
-    with jax.enable_x64(True):
-        at = config.evaluation()
-        problem = at.problem
-        predictors = {
-            "CONSTRR": ConstRidge(jnp.asarray(problem.noise.second_moment())),
-            "ADARR": AdaRidge(),
-            "TUNEDRR": _tuned(config, problem),
-            "BAYES": Posterior(*map(jnp.asarray, problem.noise.quadrature())),
-        }
-        rows = [
-            Loss(**_loss(name, 0, found))
-            for name, predictor in predictors.items()
-            for found in of_predictor(predictor, at)
-        ]
-        exact = {
-            "oracle (unadjusted)": linear_laws.oracle_loss(problem),
-            "GD++ floor": linear_laws.gd_plus_plus_floor(problem),
-            "one layer": linear_laws.one_layer_loss(problem),
-        }
-        rows += [
-            Loss(**_loss(name, 0, Found(None, 0, law.value, 0.0, 0, "")))
-            for name, law in exact.items()
-        ]
-        for level in at.levels:
-            fixed = NoisyRegression(config.d, config.n, parse_noise(f"fixed:{level}"))
-            value = linear_laws.oracle_loss(fixed).value
-            rows.append(Loss(**_loss("oracle (unadjusted)", 0, Found(level, 0, value, 0.0, 0, ""))))
-    return Outcome(rows)
-
-
-def _tuned(config: Baselines, problem: NoisyRegression) -> TunedRidge:
-    """TUNEDRR, its constants as arrays: one compiled program serves all laws."""
-    variance = problem.noise.second_moment()
-    count = arguments.integer("tuning", config.tuning, 1)
-    if variance == 0:
-        found = TunedRidge(1.0, 1.0)
-    else:
-        key = jax.random.key(stream(config) >> 8)
-        found = fit_tuned_ridge(ridge_sample_of(draw(problem, key, count), problem.n), variance)
-    return TunedRidge(jnp.asarray(found.m), jnp.asarray(found.t))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Iterations(Setting):
-    """Iterative ADARR, gradient steps in the place of inverses, against the number of steps."""
-
-    step: float = 0.01
-    """Size of a gradient step; the paper has 1/100."""
-
-
-STEPS = (10, 30, 60, 100, 200)
-
-
-@dataclass(frozen=True)
-class IterationsFound:
-    steps: int  # 0 stands for ADARR itself, with inverses
-    loss: float
-    error: float
-    samples: int
-
-
-def run_iterations(config: Iterations) -> Outcome[IterationsFound]:
-    step = arguments.positive("step", config.step)
-    with jax.enable_x64(True):
-        at = config.evaluation()
-        rows = []
-        for steps in (0, *STEPS):
-            predictor = IterativeAdaRidge(steps, step) if steps else AdaRidge()
-            found = means(of_predictor(predictor, at, profile=False))[0]
-            if found.loss is not None and found.error is not None:
-                rows.append(IterationsFound(steps, found.loss, found.error, found.samples))
+                rows.append(Loss(**columns("FULL", depth, found)))
     return Outcome(rows)
 
 
@@ -337,8 +238,6 @@ def run_matrices(config: Matrices) -> Outcome[Entry]:
 
 training = CellKind("linear_training", Training, TrainedLoss, run_training)
 full = CellKind("linear_reference", Reference, Loss, run_reference)
-baselines = CellKind("linear_baselines", Baselines, Loss, run_baselines)
-iterations = CellKind("linear_iterations", Iterations, IterationsFound, run_iterations)
 matrices = CellKind("linear_matrices", Matrices, Entry, run_matrices)
 
-KINDS = (training, full, baselines, iterations, matrices)
+KINDS = (training, full, matrices)

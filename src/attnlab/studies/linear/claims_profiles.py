@@ -48,12 +48,19 @@ def _tuned(view: View) -> Judgement:
     """A hump: some level within the range is worse than one below it and one above it."""
     profile = _within(measured.ridge_profile(view, "TUNEDRR", grids.U5), grids.U5)
     levels = sorted(profile)
-    worst = max(levels[1:-1], key=lambda sigma: profile[sigma].value)
+
+    def height(sigma: float) -> float:
+        """Above the lowest point before it and the lowest after it."""
+        lower = min(profile[s].value for s in levels if s < sigma)
+        upper = min(profile[s].value for s in levels if s > sigma)
+        return profile[sigma].value - max(lower, upper)
+
+    worst = max(levels[1:-1], key=height)
     before = any(not at_most(profile[worst], profile[s]) for s in levels if s < worst)
     after = any(not at_most(profile[worst], profile[s]) for s in levels if s > worst)
     return Judgement(
         "holds" if before and after else "fails",
-        f"worst inside at σ = {worst:g}; {_told(profile, levels[:: max(len(levels) // 5, 1)])}",
+        f"a hump at σ = {worst:g}; {_told(profile, levels[:: max(len(levels) // 5, 1)])}",
         "a hump in the middle of the range of U(0,5)",
         f"worse by more than {Z:g} standard errors than a level below and one above",
     )

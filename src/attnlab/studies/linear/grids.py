@@ -16,31 +16,25 @@ from attnlab.lab.cell import Cell
 from attnlab.lab.study import Scale
 from attnlab.reference import linear as reference
 from attnlab.studies.linear.cells import (
-    Baselines,
-    Iterations,
     Matrices,
     Reference,
     Training,
-    baselines,
     full,
-    iterations,
     matrices,
     training,
 )
-from attnlab.studies.linear.cells_theory import (
-    Cosine,
+from attnlab.studies.linear.cells_constructions import (
     LeastSquares,
     Rates,
     Rescaling,
-    StateCheck,
     StepSize,
-    cosine,
     least_squares,
     rates,
     rescaling,
-    state_check,
     step_size,
 )
+from attnlab.studies.linear.cells_ridges import Baselines, Iterations, baselines, iterations
+from attnlab.studies.linear.cells_state import Cosine, StateCheck, cosine, state_check
 from attnlab.studies.linear.table import CATEGORICAL, DEPTHS, LAWS, trained_range
 
 Family = Literal["gd++", "diag", "omegas"]
