@@ -1,6 +1,7 @@
 """The cells of `linear`: theorems on real networks, small training, bad input, the paper's grid."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -64,7 +65,8 @@ def test_stored_weights_have_the_stored_losses(trained):
     kept = decode_weights(done.weights)
     parts = {name: kept[f"2/{name}"] for name in ("p_x", "p_y", "q_x", "q_y")}
     with jax.enable_x64(True):
-        again = evaluation.of_network(DiagWeights(**parts), TRAINED.evaluation(), profile=True)
+        network = DiagWeights(**{name: jnp.asarray(part) for name, part in parts.items()})
+        again = evaluation.of_network(network, TRAINED.evaluation(), profile=True)
     rows = [row for row in decode(cell, done.part) if row.layers == 2]
     assert [(row.sigma, row.read, row.loss) for row in rows] == [
         (found.sigma, found.read, found.loss) for found in again
@@ -123,9 +125,9 @@ def test_the_reference_is_evaluated_afresh_near_what_its_machine_measured():
         (training, Training(profile="some"), "profile must be one of 'deepest', 'every'"),
         (training, Training(sequences=1), "sequences must be an integer of at least 2, got 1"),
         (training, Training(sigma_max=-1.0), "sigma_max must be a finite number of at least 0"),
-        (full, Reference(noise="uniform:9"), "noise must be one of uniform:0, "),
+        (full, Reference(noise="uniform:9"), "noise must be one of categorical:1,3, "),
         (full, Reference(weights="0"), "weights must be the digest of the shipped networks"),
-        (matrices, Matrices(noise="fixed:1"), "noise must be one of uniform:0, "),
+        (matrices, Matrices(noise="fixed:1"), "noise must be one of categorical:1,3, "),
         (matrices, Matrices(layers=99), "There is no reference network"),
         (baselines, Baselines(tuning=0), "tuning must be an integer of at least 1, got 0"),
         (iterations, Iterations(step=0.0), "step must be a finite number above 0, got 0.0"),

@@ -16,7 +16,6 @@ import safetensors
 from jaxtyping import Float
 
 from attnlab.errors import AttnlabError, UserError
-from attnlab.models.linear_weights import FullWeights
 
 FILE = Path(__file__).parent / "linear_full.safetensors"
 FORMAT = "attnlab reference linear FULL"
@@ -28,6 +27,13 @@ class Shipped(NamedTuple):
     tensors: dict[str, Float[np.ndarray, "layers heads p p"]]
     losses: dict[str, list[float]]
     provenance: dict[str, Any]
+
+
+class Network(NamedTuple):
+    """P and Q in float64; `FullWeights(*map(jnp.asarray, network))` runs where JAX has float64."""
+
+    P: Float[np.ndarray, "layers heads p p"]
+    Q: Float[np.ndarray, "layers heads p p"]
 
 
 @lru_cache(maxsize=4)
@@ -62,15 +68,15 @@ def depths(law: str, run: int, path: Path = FILE) -> list[int]:
     return sorted({int(depth) for _, own, depth, _ in found if int(own) == run})
 
 
-def network(law: str, run: int, depth: int, path: Path = FILE) -> FullWeights:
-    """One network; its arrays are NumPy's, in float64."""
+def network(law: str, run: int, depth: int, path: Path = FILE) -> Network:
+    """The matrices of one network."""
     held = shipped(path).tensors
     name = f"{law}/{run}/{depth}"
     if f"{name}/P" not in held:
         raise UserError(
             f"There is no reference network {name}; the laws are {', '.join(laws(path))}."
         )
-    return FullWeights(held[f"{name}/P"], held[f"{name}/Q"])  # pyright: ignore[reportArgumentType]
+    return Network(held[f"{name}/P"], held[f"{name}/Q"])
 
 
 def recorded_loss(law: str, run: int, depth: int, path: Path = FILE) -> list[float]:
@@ -81,6 +87,8 @@ def recorded_loss(law: str, run: int, depth: int, path: Path = FILE) -> list[flo
 def best_run(law: str, depth: int, path: Path = FILE) -> int:
     """The run with the least recorded loss, chosen on data that no evaluation here sees."""
     able = [run for run in runs(law, path) if depth in depths(law, run, path)]
+    if not able:
+        raise UserError(f"There is no reference network of {depth} layers on {law!r}.")
     losses = {run: recorded_loss(law, run, depth, path)[0] for run in able}
     return min(losses, key=lambda run: losses[run] if np.isfinite(losses[run]) else np.inf)
 

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from attnlab.errors import UserError
 from attnlab.lab.cell import CellKind, Outcome, stream
+from attnlab.models.linear_weights import FullWeights
 from attnlab.problems import arguments
 from attnlab.problems.noise import parse_noise
 from attnlab.problems.noisy_regression import NoisyRegression
@@ -193,7 +195,7 @@ def run_reference(config: Reference) -> Outcome[Loss]:
         at = config.evaluation()
         for depth in depths:
             run = reference.best_run(law, depth) if config.run is None else config.run
-            network = reference.network(law, run, depth)
+            network = FullWeights(*map(jnp.asarray, reference.network(law, run, depth)))
             every = config.profile == "every" or depth == depths[-1]
             for found in of_network(network, at, profile=every):
                 rows.append(Loss(**columns("FULL", depth, found)))

@@ -187,7 +187,7 @@ class StepSize:
     """Dimension of an input."""
     n: int = 20
     """Tokens in the context."""
-    contexts: int = 50
+    contexts: int = 20
     """Contexts."""
     seed: int = 0
     """Seed of the contexts, the same for every omega and sigma."""

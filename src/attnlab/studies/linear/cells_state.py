@@ -44,7 +44,7 @@ class StateCheck:
     """Layers."""
     heads: int = 2
     """Heads of a layer."""
-    networks: int = 10
+    networks: int = 5
     """Random networks, each on a context of its own."""
     seed: int = 0
     """Seed of networks and contexts."""

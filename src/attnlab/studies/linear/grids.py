@@ -158,7 +158,6 @@ def heat_map() -> Cell:
 def states(seed: int) -> list[Cell]:
     shapes: list[tuple[Literal["full", "diag"], int, int, int, int]] = [
         ("full", 5, 12, 4, 2),
-        ("full", 3, 8, 6, 1),
         ("diag", 5, 12, 4, 2),
     ]
     return [
