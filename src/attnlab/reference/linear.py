@@ -54,7 +54,7 @@ def shipped(path: Path = FILE) -> Shipped:
 
 def laws(path: Path = FILE) -> list[str]:
     """The names of the noise laws that have networks."""
-    return list(dict.fromkeys(name.split("/")[0] for name in shipped(path).tensors))
+    return sorted({name.split("/")[0] for name in shipped(path).tensors})
 
 
 def runs(law: str, path: Path = FILE) -> list[int]:

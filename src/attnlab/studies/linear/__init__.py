@@ -17,7 +17,9 @@ from attnlab.studies.linear import (
     claims_state,
     claims_table,
     figures,
+    figures_other,
     figures_profiles,
+    figures_table,
 )
 from attnlab.studies.linear.cells import KINDS as NETWORKS
 from attnlab.studies.linear.grids import cells
@@ -41,7 +43,13 @@ study = Study(
         *cells_constructions.KINDS,
     ),
     cells=cells,
-    figures=(*figures.FIGURES, *figures_profiles.FIGURES),
+    figures=(
+        *figures_table.FIGURES[:1],
+        *figures.FIGURES,
+        *figures_profiles.FIGURES,
+        *figures_other.FIGURES,
+        *figures_table.FIGURES[1:],
+    ),
     claims=(
         *claims_state.CLAIMS,
         *claims_constructions.CLAIMS,

@@ -1,7 +1,7 @@
-"""Figures 2, 3, 6 and 7: losses against the noise level; Figure 4: the matrices P and Q.
+"""Figures 2, 3 and 7: losses against the noise level.
 
 Source: Vladymyrov et al. (arXiv 2402.14180). The trained range of sigma is shaded; every level has
-the same X, w and xi. FULL is the reference run that ships. Drawing functions see only the table.
+the same X, w and xi. FULL is the reference run that ships. Figures 4 and 6 are in `figures_other`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SHADE = "#8a94a3"
 CUT = {"domain": [1e-4, 1e2], "clamp": True}
 
 
-def _named(law: str) -> dict[str, Any]:
+def named(law: str) -> dict[str, Any]:
     low, high = trained_range(law)
     return {"noise": law_name(law), "trained_from": low, "trained_to": high}
 
@@ -52,7 +52,7 @@ def deepest_rows(view: View, laws: Iterable[str]) -> Rows:
             profiles[name] = 0, measured.ridge_profile(view, name, law)
         found += [
             {
-                **_named(law),
+                **named(law),
                 "model": name,
                 "layers": depth,
                 "sigma": sigma,
@@ -66,7 +66,7 @@ def deepest_rows(view: View, laws: Iterable[str]) -> Rows:
     return found
 
 
-def _shaded(rows: Rows) -> alt.Chart:
+def shaded(rows: Rows) -> alt.Chart:
     span = {"from": rows[0]["trained_from"], "to": rows[0]["trained_to"]}
     return (
         alt.Chart(alt.Data(values=[span]))
@@ -94,7 +94,7 @@ def draw_deepest(rows: Rows) -> Drawn:
                 ],
             )
         )
-        return alt.layer(_shaded(kept), lines).properties(title=noise, width=190, height=170)
+        return alt.layer(shaded(kept), lines).properties(title=noise, width=190, height=170)
 
     names = dict.fromkeys(row["noise"] for row in rows)
     return alt.concat(*(one(name) for name in names), columns=3)
@@ -104,7 +104,7 @@ def depth_rows(view: View, laws: Iterable[str], end: float) -> Rows:
     """Profiles of every depth from 2 on."""
     return [
         {
-            **_named(law),
+            **named(law),
             "model": label(model),
             "layers": layers,
             "sigma": sigma,
@@ -133,45 +133,10 @@ def draw_depths(rows: Rows) -> Drawn:
             )
         )
         title = f"{model}, {noise}"
-        return alt.layer(_shaded(kept), lines).properties(title=title, width=210, height=190)
+        return alt.layer(shaded(kept), lines).properties(title=title, width=210, height=190)
 
     pairs = dict.fromkeys((row["noise"], row["model"]) for row in rows)
     return alt.concat(*(one(*pair) for pair in pairs), columns=3)
-
-
-def unadjusted_rows(view: View) -> Rows:
-    """Figure 6: adjusted loss plus the oracle's, which is exact at every level."""
-    oracle = measured.ridge_profile(view, "oracle (unadjusted)", grids.U5)
-    return [
-        {**row, "loss": row["loss"] + oracle[row["sigma"]].value}
-        for row in deepest_rows(view, [grids.U5])
-        if row["model"] != "BAYES" and row["loss"] is not None
-    ] + [
-        {
-            **_named(grids.U5),
-            "model": "oracle",
-            "layers": 0,
-            "sigma": sigma,
-            "loss": loss.value,
-            "error": 0.0,
-        }
-        for sigma, loss in oracle.items()
-        if sigma <= 6
-    ]
-
-
-def draw_unadjusted(rows: Rows) -> Drawn:
-    lines = (
-        alt.Chart(alt.Data(values=rows))
-        .mark_line(point=alt.OverlayMarkDef(size=14), clip=True)
-        .encode(
-            x=alt.X("sigma:Q", title="noise level σ"),
-            y=alt.Y("loss:Q", title="loss, not adjusted", scale=alt.Scale(domain=[0, 6])),
-            color=alt.Color("model:N", title=None),
-            tooltip=["model:N", "sigma:Q", alt.Tooltip("loss:Q", format=".3f")],
-        )
-    )
-    return alt.layer(_shaded(rows), lines)
 
 
 def layer_rows(view: View) -> Rows:
@@ -185,7 +150,7 @@ def layer_rows(view: View) -> Rows:
                     gathered.setdefault(place, []).append(row.loss)
     return [
         {
-            **_named(grids.U5),
+            **named(grids.U5),
             "model": label(model),
             "layers": layers,
             "read": read,
@@ -207,7 +172,7 @@ def draw_layers_read(rows: Rows) -> Drawn:
         )
         y = alt.Y("loss:Q", title="adjusted loss", scale=log_scale(**CUT))
         return alt.layer(
-            _shaded(kept),
+            shaded(kept),
             base.mark_area(opacity=0.2, clip=True).encode(y="low:Q", y2="high:Q"),
             base.mark_line(clip=True).encode(
                 y=y, tooltip=["read:O", "sigma:Q", alt.Tooltip("loss:Q", format=".3g")]
@@ -217,44 +182,6 @@ def draw_layers_read(rows: Rows) -> Drawn:
     models = list(dict.fromkeys(row["model"] for row in rows))
     pairs = sorted({(row["layers"], models.index(row["model"])) for row in rows})
     return alt.concat(*(one(layers, models[i]) for layers, i in pairs), columns=len(models))
-
-
-def matrix_rows(view: View) -> Rows:
-    return [
-        {
-            "matrix": f"{row.matrix}, layer {row.layer}",
-            "row": row.row,
-            "column": row.column,
-            "value": row.value,
-        }
-        for row in view.rows(grids.heat_map())
-    ]
-
-
-def draw_matrices(rows: Rows) -> Drawn:
-    def one(name: str) -> alt.Chart:
-        kept = [row for row in rows if row["matrix"] == name]
-        most = max(abs(row["value"]) for row in kept) or 1.0
-        return (
-            alt.Chart(alt.Data(values=kept))
-            .mark_rect()
-            .encode(
-                x=alt.X("column:O", title=None, axis=None),
-                y=alt.Y("row:O", title=None, axis=None),
-                color=alt.Color(
-                    "value:Q",
-                    title=None,
-                    legend=None,
-                    scale=alt.Scale(scheme="blueorange", domain=[-most, most], domainMid=0),
-                ),
-                tooltip=["row:O", "column:O", alt.Tooltip("value:Q", format=".3g")],
-            )
-            .properties(title=name, width=140, height=140)
-        )
-
-    names = list(dict.fromkeys(row["matrix"] for row in rows))
-    panels = [one(name) for name in names]
-    return alt.concat(*panels, columns=len(names) // 2).resolve_scale(color="independent")
 
 
 NOTE = (
@@ -290,22 +217,6 @@ FIGURES = (
         f"Shaded is the span of the trained levels. {NOTE}",
         lambda view: depth_rows(view, CATEGORICAL, 8.0),
         draw_depths,
-    ),
-    Figure(
-        "fig-4",
-        "Figure 4: P and Q of a four-layer FULL network on {1,3}",
-        "The shipped reference run; every matrix has a colour scale of its own, white at 0. The "
-        "last row and column belong to y.",
-        matrix_rows,
-        draw_matrices,
-    ),
-    Figure(
-        "fig-6",
-        "Figure 6: losses that are not adjusted, U(0,5)",
-        "The oracle's own loss hides the differences; hence the adjustment. Adjusted losses plus "
-        "the oracle's, which is exact.",
-        unadjusted_rows,
-        draw_unadjusted,
     ),
     Figure(
         "fig-7",
