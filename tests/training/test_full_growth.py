@@ -13,7 +13,9 @@ from attnlab.training import fresh_sample
 from attnlab.training.fresh_sample import Objective, Sampling, balanced, begin, chosen, search
 from attnlab.training.full_growth import Effort, grow_full
 from attnlab.training.recipes import noise_tables
-from tests.linear_prompts import double_precision, full_weights  # noqa: F401
+from linear_prompts import double_precision, full_weights
+
+__all__ = ["double_precision"]
 
 PROBLEM = NoisyRegression(2, 10, Uniform(2))
 SAMPLING = Sampling(chunk=256, pool=1024, worst=64, compared=1024)

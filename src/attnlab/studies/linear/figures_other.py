@@ -1,6 +1,6 @@
 """Figure 4, the matrices P and Q of a FULL network, and Figure 6, losses that are not adjusted.
 
-Source: Vladymyrov et al. (arXiv 2402.14180). FULL is the reference run that ships. Drawing functions
+Source: Vladymyrov et al. (arXiv 2402.14180). FULL is the reference run that ships. Functions here
 see only the published table.
 """
 
