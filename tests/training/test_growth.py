@@ -11,6 +11,7 @@ from attnlab.models.linear_transformer import final_weights
 from attnlab.problems.noise import Categorical, Fixed, Uniform
 from attnlab.problems.noisy_regression import NoisyRegression
 from attnlab.theory import linear_laws
+from attnlab.training import growth
 from attnlab.training.families import sequence_losses
 from attnlab.training.fixed_sample import draw, join_tail, thin
 from attnlab.training.growth import Effort, grow
@@ -59,10 +60,10 @@ def test_no_depth_is_worse_than_the_one_before(grown, family):
         assert after.value < before.value + Z * noise
 
 
-def test_two_layers_of_diag_beat_every_gd_plus_plus(grown):
+def test_diag_fits_its_sample_below_the_floor_of_gd_plus_plus(grown):
     # omega_xy and omega_yy see the noise of the sequence; GD++ of any depth does not.
     floor = linear_laws.gd_plus_plus_floor(PROBLEM).value
-    deepest = grown["diag"][-1].fresh
+    deepest = grown["diag"][-1].training
     assert deepest.value < floor - Z * deepest.standard_error
 
 
@@ -86,15 +87,38 @@ def test_a_resumed_growth_is_the_uninterrupted_one_bit_for_bit(seed, grown):
     assert grow("diag", PROBLEM, jax.random.key(seed), 1, whole, SMALL) == whole[:1]
 
 
-def test_an_overfitted_sample_is_noticed_and_every_model_is_finite(seed):
-    # Sixteen sequences cannot hold the tail of what two layers do to the others.
-    tiny = Effort(starts=2, screening=4, sequences=16, pool=512, tail=4, rounds=1, fresh=512)
-    found = grow("diag", PROBLEM, jax.random.key(seed), 2, effort=tiny)
-    assert all(0 <= depth.rounds <= 1 for depth in found)
-    assert any(depth.rounds == 1 or not depth.tail_holds for depth in found)
-    for depth in found:
+def test_a_tail_that_only_fresh_data_show_is_trained_too(seed, grown, monkeypatch):
+    # Tokens ten times as large as the others, Sigma = 800 I and w = (1, 1, 1) without noise: a step
+    # that suits the others overshoots. One is in every check, none in the first pool.
+    Sigma, w = 800 * np.eye(3), np.ones(3)
+    G = np.block([[Sigma, (Sigma @ w)[:, None]], [(Sigma @ w)[None], w @ Sigma @ w]])
+    pools = itertools.count()
+
+    def planted(problem, key, count):
+        sample = draw(problem, key, count)
+        if count == SMALL.pool and next(pools) > 0:
+            sample.G[0], sample.oracle[0] = G, w
+        return sample
+
+    monkeypatch.setattr(growth, "draw", planted)
+    (found,) = grow("diag", PROBLEM, jax.random.key(seed), 1, effort=SMALL)
+    assert 1 <= found.rounds <= SMALL.rounds
+    assert next(pools) == found.rounds + 2
+    before, after = (
+        sequence_losses(depth.weights, G[None], w[None])[0] for depth in (grown["diag"][0], found)
+    )
+    assert after < before / 4
+    assert math.isfinite(found.fresh.value)
+
+
+@pytest.mark.parametrize("family", ["gd++", "diag", "omegas"])
+def test_every_model_is_finite_and_has_a_diagnosis(grown, family):
+    for layers, depth in enumerate(grown[family], start=1):
+        assert depth.weights.depth == layers
+        assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(depth.weights))
         assert math.isfinite(depth.fresh.value)
         assert isinstance(depth.diagnosis, Diagnosis)
+        assert depth.iterations > 0
 
 
 @pytest.mark.parametrize("noise", [Uniform(0), Categorical((1, 3))])
