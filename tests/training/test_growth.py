@@ -179,7 +179,7 @@ def test_a_sequence_that_overflows_is_the_worst_and_makes_no_mean(seed):
     np.testing.assert_array_equal(thin(pool, losses, 1, 10).G[0], pool.G[7])
 
 
-def test_mistakes_get_a_sentence():
+def test_mistakes_get_a_sentence(unchecked):
     key = jax.random.key(0)
     with pytest.raises(UserError, match=r"^depth must be an integer of at least 1, got 0\.$"):
         grow("diag", PROBLEM, key, 0)

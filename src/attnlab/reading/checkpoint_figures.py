@@ -184,7 +184,7 @@ def draw_spectra(rows: Rows, by: str) -> Chart:
             tooltip=[f"{by}:O", "index:Q", alt.Tooltip("value:Q", format=".4")],
         )
         .properties(width=190, height=220)
-        .facet(alt.Facet("form:N", title=None), columns=2)
+        .facet(alt.Facet("form:N", title=None), columns=2, align="each")
         .resolve_scale(y="independent")
     )
 

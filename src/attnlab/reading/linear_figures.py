@@ -161,7 +161,7 @@ def draw_omegas(rows: Rows) -> Chart:
     return (
         alt.layer(base.mark_line(opacity=0.4), base.mark_point())
         .properties(width=170, height=130)
-        .facet(alt.Facet("omega:N", title=None), columns=2)
+        .facet(alt.Facet("omega:N", title=None), columns=2, align="each")
         .resolve_scale(y="independent")
     )
 

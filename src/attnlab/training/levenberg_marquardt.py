@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, final
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, final, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -36,6 +36,7 @@ class NormalEquations(NamedTuple):
     curvature: Float[np.ndarray, "p p"]
 
 
+@runtime_checkable
 class LeastSquares(Protocol[Parameters]):
     """A sum of squares on a fixed sample."""
 

@@ -125,7 +125,7 @@ def draw(problem: NoisyRegression, key: Any, batch: int, dtype: Any) -> Batch:
 
 
 def with_noise(
-    G: Float[Array, "p p"], w: Float[Array, " d"], sigma: Float[Array, ""]
+    G: Float[Array, "p p"], w: Float[Array, " d"], sigma: Float[Array, ""] | float
 ) -> Float[Array, "p p"]:
     """C G C^T with C = [[I, 0], [w^T, sigma]]: the Gram matrix of [X y] from that of [X xi].
 
