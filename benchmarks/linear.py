@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -273,6 +274,8 @@ def against_sizes() -> None:
         many = jax.tree.map(lambda part, size=size: jnp.stack([part] * size), weights)
         calls = {}
         for each, step in steps.items():
+            if step is loss_and_gradient:
+                step = partial(step, chunk=256 // size)
             together = jax.jit(jax.vmap(step, (0, None, None)))
             calls[each] = lambda s=together, m=many: timed(s, m, G, target)[0]
         compared(f"{size} members", calls, 3)

@@ -28,17 +28,20 @@ def loss_and_gradient(
     weights: FullWeights,
     G: Float[Array, "batch p p"],
     targets: Float[Array, "batch d"],
-    chunk: int = 512,
+    chunk: int | None = None,
 ) -> tuple[Float[Array, ""], FullWeights]:
     """The mean of 1/2 ||w^L(G) - target||^2 over the batch and its gradient in the weights.
 
-    G must be symmetric, as a Gram matrix is. The batch is worked off `chunk` sequences at a time,
-    so memory beyond the batch itself does not grow with it. For a population, `jax.vmap` over the
-    weights. Compile time grows with the depth.
+    G must be symmetric, as a Gram matrix is. The batch is worked off `chunk` sequences at a time
+    (512, or half of a smaller batch), so memory beyond the batch itself does not grow with it. For
+    a population, `jax.vmap` over the weights, with a `chunk` that many times smaller on a CPU; on a
+    GPU, take the whole batch as one. Compile time grows with the depth.
     """
     batch, p = _check(weights, G, targets)
     lanes = LANE_BYTES // G.dtype.itemsize
-    blocks = -(-min(chunk, batch) // lanes)
+    # Two chunks at least: XLA undoes a loop of one, and then sees through a G that is a constant.
+    chunk = min(512, -(-batch // 2)) if chunk is None else min(chunk, batch)
+    blocks = -(-chunk // lanes)
     # A sequence of zeros answers w = 0: added ones cost no loss and have no gradient.
     added = -batch % (blocks * lanes)
     G = jnp.pad(G, ((0, added), (0, 0), (0, 0))).reshape(-1, blocks, lanes, p, p)
