@@ -218,6 +218,11 @@ def test_what_quick_trained_with_little_effort_never_refutes():
         entry = entry_of(claim, quick)
         assert entry.verdict in ("holds", "undecided at this scale")
     assert entry_of("table-1-diag", quick).verdict == "undecided at this scale"
+    poor = changed(quick, times(9, "reference", at_depth(2)))
+    assert entry_of("tuned-uniform-2", poor).verdict == "undecided at this scale"
+    near = changed(quick, times(4, "reference", law_of(grids.TWO)))  # beats ours, not the paper's
+    assert entry_of("two-levels-full-better", near).verdict == "undecided at this scale"
+    assert entry_of("two-levels-full-better", poor).verdict in ("undecided at this scale", "fails")
     assert "--scale standard" in entry_of("table-1-diag", quick).note
 
 

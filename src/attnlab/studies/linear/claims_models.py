@@ -128,8 +128,10 @@ def _tuned(view: View, law: str) -> Judgement:
     else:
         verdict, note = "fails", "None does at 5 to 7 layers."
     if "DIAG" not in first:
-        verdict = "undecided at this scale" if verdict == "fails" else verdict
-        note += f" DIAG is not trained on this law at this scale; {STANDARD}"
+        note += " DIAG is not trained on this law at this scale."
+    verdict = _undertrained(view, verdict, "DIAG")
+    if verdict == "undecided at this scale":
+        note += f" {STANDARD}"
     return Judgement(
         verdict,
         f"5 to 7 layers: {'; '.join(told)}",
