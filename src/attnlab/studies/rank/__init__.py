@@ -1,0 +1,36 @@
+"""Study `rank`: the rank of attention heads against their number.
+
+Source: Amsel, Yehudai, Bruna, "On the Benefits of Rank in Attention Layers" (arXiv 2407.16153). The
+mathematics lives in `attnlab.problems`, `models`, `theory`, `training` and `estimators`; this
+folder only says what to compute, what to draw and what to check.
+"""
+
+from attnlab.lab.study import Study
+from attnlab.studies import PAPERS
+from attnlab.studies.rank import cells_theory, cells_training
+from attnlab.studies.rank.grids import cells
+
+TITLE, SOURCE = PAPERS["rank"]
+
+study = Study(
+    name="rank",
+    title=TITLE,
+    source=SOURCE,
+    summary="One attention head of full rank finds the nearest of any number of points; many heads "
+    "of low rank do not. The paper proves this with constants left open and trains encoders on it. "
+    "Here a bound without constants stands beside exact constructions and trained layers, and the "
+    "encoders are trained on a stream that does not repeat and judged on held-out sequences.",
+    kinds=(
+        cells_training.encoder,
+        cells_training.pair,
+        cells_theory.built,
+        cells_theory.bounds,
+        cells_theory.rank_one,
+        cells_theory.decay,
+        cells_theory.adversary,
+        cells_theory.sizes,
+    ),
+    cells=cells,
+    figures=(),
+    claims=(),
+)

@@ -1,0 +1,284 @@
+"""Which cells each figure and claim asks for, at each scale.
+
+Source of the grids: Amsel, Yehudai, Bruna (arXiv 2407.16153), training experiments. `paper` has the
+settings of its table; `standard` the same panels at d = 32, and `quick` those few configurations
+at d = 16 that show the effects in a minute, with two seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+from attnlab.lab.cell import Cell
+from attnlab.lab.study import Scale
+from attnlab.studies.rank.cells_theory import (
+    Adversary,
+    Bounds,
+    Built,
+    Construction,
+    DecayCurve,
+    PublicSizes,
+    RankOne,
+    adversary,
+    bounds,
+    built,
+    decay,
+    rank_one,
+    sizes,
+)
+from attnlab.studies.rank.cells_training import EncoderRun, PairRun, encoder, pair
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The settings of a scale: what all its encoders share, and which are trained."""
+
+    base: EncoderRun
+    ranks: tuple[int, ...]
+    layers: tuple[int, ...]
+    lengths: tuple[int, ...]  # Figure 4
+    long_steps: int  # Figures 3 and 4
+    long_rate: float
+    pair_d: int
+    pair_heads: tuple[int, ...]
+    pair_steps: int
+
+
+PANELS: dict[Scale, Panel] = {
+    "quick": Panel(
+        EncoderRun(d=16, N=8, mlp=64, steps=800, batch=64, seeds=2),
+        (1, 8, 16), (1,), (4, 8), 800, 0.01, 8, (8,), 400,
+    ),
+    "standard": Panel(
+        EncoderRun(d=32, N=16, rank=32, mlp=256, steps=10_000, batch=128, seeds=3),
+        (1, 4, 8, 16, 32), (1, 3, 5), (4, 16, 64), 20_000, 0.005, 8, (4, 16, 64), 5000,
+    ),
+    "paper": Panel(
+        EncoderRun(
+            d=64, N=16, rank=64, mlp=2048, steps=100_000, batch=256, seeds=5, products="auto"
+        ),
+        (1, 2, 4, 8, 16, 32, 64), (1, 3, 5), (4, 16, 64, 256), 200_000, 0.005, 16,
+        (4, 16, 64, 256), 20_000,
+    ),
+}  # fmt: skip
+
+
+def widths(d: int) -> dict[str, int]:
+    """The paper's three width multipliers, by the weights a layer then has."""
+    return {"d²": 1, "d^2.5": round(math.sqrt(d)), "d³": d}
+
+
+def _cell(config: EncoderRun) -> Cell:
+    heads = config.shape().heads
+    work = config.steps * config.batch * config.N * config.layers * config.seeds
+    return encoder(config, cost=work * (config.d * (config.d + config.mlp) + heads * 50) / 1e10)
+
+
+def encoder_cell(scale: Scale, seed: int, **changes: Any) -> Cell:
+    return _cell(replace(PANELS[scale].base, seed=seed, **changes))
+
+
+def figure_1(scale: Scale, layers: int, width: str, seed: int) -> list[Cell]:
+    """One panel: MSE against the rank at one depth and width."""
+    panel = PANELS[scale]
+    d, ranks = panel.base.d, panel.ranks
+    multiplier = widths(d)[width]
+    if scale == "quick":
+        ranks = QUICK.get((layers, width), ())
+    return [
+        encoder_cell(scale, seed, layers=layers, rank=rank, width_multiplier=multiplier)
+        for rank in ranks
+    ]
+
+
+# What `quick` has of Figure 1, by depth and width.
+QUICK: dict[tuple[int, str], tuple[int, ...]] = {
+    (1, "d²"): (1, 8, 16),
+    (1, "d³"): (8,),
+    (3, "d²"): (1,),
+}
+
+
+def figure_1_cells(scale: Scale, seed: int) -> list[Cell]:
+    depths = (1, 3, 5)
+    names = widths(PANELS[scale].base.d)
+    return [
+        cell for layers in depths for name in names for cell in figure_1(scale, layers, name, seed)
+    ]
+
+
+ENCODINGS = ("none", "additive", "concatenated", "padded")
+
+
+def figure_3(scale: Scale, layers: int, encoding: str, seed: int) -> list[Cell]:
+    """Positional encodings at width d^2.5; "padded" is our control of the doubled width."""
+    if scale == "quick":
+        return []
+    panel = PANELS[scale]
+    multiplier = widths(panel.base.d)["d^2.5"]
+    return [
+        encoder_cell(
+            scale, seed, layers=layers, rank=rank, width_multiplier=multiplier, encoding=encoding,
+            steps=panel.long_steps, rate=panel.long_rate,
+        )
+        for rank in (1, 8, panel.base.d)
+    ]  # fmt: skip
+
+
+def figure_4(scale: Scale, N: int, seed: int) -> list[Cell]:
+    """Two layers of width d^3 at one N; `quick` takes one layer of width d^2."""
+    panel = PANELS[scale]
+    d = panel.base.d
+    if scale == "quick":
+        return [encoder_cell(scale, seed, N=N, rank=rank) for rank in (8, 16)]
+    ranks = [rank for rank in (1, 8, 16, 32, 64) if rank <= d]
+    return [
+        encoder_cell(
+            scale, seed, N=N, rank=rank, layers=2, width_multiplier=d, steps=panel.long_steps,
+            rate=panel.long_rate,
+        )
+        for rank in ranks
+    ]  # fmt: skip
+
+
+def without_mlp(scale: Scale, seed: int) -> list[Cell]:
+    """The ablation of the perceptron: one layer of width d^2, low and full rank."""
+    d = PANELS[scale].base.d
+    return [encoder_cell(scale, seed, rank=rank, mlp=0) for rank in (d // 2, d)]
+
+
+def replayed(scale: Scale, seed: int) -> Cell:
+    """The published stream of 100 batches, at rank d / 2."""
+    return encoder_cell(scale, seed, rank=PANELS[scale].base.d // 2, replay=100)
+
+
+def fresh(scale: Scale, seed: int) -> Cell:
+    return encoder_cell(scale, seed, rank=PANELS[scale].base.d // 2)
+
+
+def pair_cells(scale: Scale, seed: int, start: str = "random") -> list[Cell]:
+    """Bare layers of rank 1 on an orthonormal pair, trained from random weights or from q, k."""
+    panel = PANELS[scale]
+    return [
+        pair(
+            PairRun(panel.pair_d, 1, heads, start, steps=panel.pair_steps, seed=seed),  # pyright: ignore[reportArgumentType]
+            cost=panel.pair_steps * heads * panel.pair_d / 1e4,
+        )
+        for heads in panel.pair_heads
+    ]
+
+
+SCALES_C = (1.0, 4.0, 16.0, 64.0, 256.0)
+
+
+def full_rank(seed: int) -> list[Cell]:
+    """Fact 1: an orthonormal pair at c = 64, and hardmax over 64 independent points."""
+    return [
+        built(Built("full rank", 16, 2, True, 64.0, seed=seed), cost=4.0),
+        built(Built("full rank", 16, 64, seed=seed), cost=4.0),
+    ]
+
+
+def biased(construction: Construction, seed: int) -> Cell:
+    return built(Built(construction, 64, 16, seed=seed), cost=4.0)
+
+
+VOTE_SIZES = ((8, 63), (16, 255))
+
+
+def votes(seed: int) -> list[Cell]:
+    return [
+        built(Built("vote", d, heads=H, samples=2000, seed=seed), cost=8.0) for d, H in VOTE_SIZES
+    ]
+
+
+def vote_by_mlp(seed: int) -> Cell:
+    return built(Built("vote by MLP", 8, heads=63, samples=2000, seed=seed), cost=8.0)
+
+
+VOTE_DS, VOTE_HEADS = (16, 32, 64), (1023, 4095, 16_383)
+
+
+def vote_laws() -> list[Cell]:
+    return [bounds(Bounds(d, 1, H)) for d in VOTE_DS for H in VOTE_HEADS]
+
+
+def vote_below_bound() -> Cell:
+    """H = 4001 of d = 64, where two layers pass below the bound on one."""
+    return bounds(Bounds(64, 1, 4001))
+
+
+BOUND_RANKS = (1, 2, 8, 32, 63, 64)
+
+
+def bound_curves(rank: int) -> list[Cell]:
+    return [bounds(Bounds(64, rank, 4**k)) for k in range(8)]
+
+
+def ridge_cells(seed: int) -> list[Cell]:
+    return [
+        rank_one(RankOne(d, H, samples=4000, seed=seed), cost=3.0) for d, H in ((8, 16), (8, 64), (16, 32))
+    ]
+
+
+RANDOM_HEADS = (16, 64, 256, 1024)
+
+
+def random_heads(d: int, seed: int) -> list[Cell]:
+    return [rank_one(RankOne(d, H, seed=seed), cost=H / 100) for H in RANDOM_HEADS]
+
+
+def optimised_cells(seed: int) -> list[Cell]:
+    return [
+        rank_one(RankOne(8, H, optimise=200, seed=seed), cost=3.0) for H in (2, 4, 8, 16, 32, 64)
+    ]
+
+
+def decay_cells() -> list[Cell]:
+    return [decay(DecayCurve(32), cost=8.0), decay(DecayCurve(64, checked=False), cost=8.0)]
+
+
+def adversaries(scale: Scale, seed: int) -> list[Cell]:
+    """Heads trained against bounds (B) and (C)."""
+    asked = [(4, 1, 4, True), (4, 2, 2, False)]
+    steps = 300
+    if scale != "quick":
+        steps = 2000
+        asked = [(d, r, H, s) for d in (4, 5) for r in (1, 2) for H in (1, 2, 4) for s in (False, True)]
+    return [
+        adversary(Adversary(d, r, H, s, steps=steps, seed=seed), cost=10.0) for d, r, H, s in asked
+    ]
+
+
+def size_cell() -> Cell:
+    return sizes(PublicSizes())
+
+
+def cells(scale: Scale, seed: int) -> Sequence[Cell]:
+    """Everything the study asks for."""
+    biases: tuple[Construction, ...] = ("biased", "biased as printed", "concatenated")
+    asked = chain(
+        figure_1_cells(scale, seed),
+        *(figure_3(scale, layers, kind, seed) for layers in (1, 3) for kind in ENCODINGS),
+        *(figure_4(scale, N, seed) for N in PANELS[scale].lengths),
+        without_mlp(scale, seed),
+        [replayed(scale, seed), fresh(scale, seed)],
+        pair_cells(scale, seed),
+        pair_cells(scale, seed, "construction"),
+        full_rank(seed),
+        [biased(name, seed) for name in biases],
+        votes(seed),
+        [vote_by_mlp(seed), vote_below_bound(), size_cell()],
+        vote_laws(),
+        *(bound_curves(rank) for rank in BOUND_RANKS),
+        ridge_cells(seed),
+        *(random_heads(d, seed) for d in (8, 16)),
+        optimised_cells(seed),
+        decay_cells(),
+        adversaries(scale, seed),
+    )
+    return list(dict.fromkeys(asked))
