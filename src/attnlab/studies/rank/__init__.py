@@ -7,7 +7,14 @@ folder only says what to compute, what to draw and what to check.
 
 from attnlab.lab.study import Study
 from attnlab.studies import PAPERS
-from attnlab.studies.rank import cells_theory, cells_training
+from attnlab.studies.rank import (
+    cells_theory,
+    cells_training,
+    claims_bounds,
+    claims_theory,
+    claims_training,
+)
+from attnlab.studies.rank.figures import FIGURES
 from attnlab.studies.rank.grids import cells
 
 TITLE, SOURCE = PAPERS["rank"]
@@ -31,6 +38,6 @@ study = Study(
         cells_theory.sizes,
     ),
     cells=cells,
-    figures=(),
-    claims=(),
+    figures=FIGURES,
+    claims=(*claims_theory.CLAIMS, *claims_bounds.CLAIMS, *claims_training.CLAIMS),
 )

@@ -30,9 +30,7 @@ from attnlab.theory.rank_constructions import (
     BiasedHead,
     ConcatenatedHead,
     FullRankHead,
-
     UniformAttention,
-
     full_rank_error,
 )
 from attnlab.theory.rank_decay import correlation, correlation_by_thresholds
@@ -279,7 +277,9 @@ def run_decay(config: DecayCurve) -> Outcome[DecayRow]:
     d = arguments.integer("d", config.d, 8)
     rows = []
     for gap in range(2, d):
-        again = correlation_by_thresholds(d, d - gap) if config.checked and gap in (2, 4, 8) else None
+        again = (
+            correlation_by_thresholds(d, d - gap) if config.checked and gap in (2, 4, 8) else None
+        )
         rows.append(DecayRow(gap, correlation(d, d - gap).value, again))
     return Outcome(rows)
 

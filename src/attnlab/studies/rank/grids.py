@@ -51,20 +51,40 @@ class Panel:
 PANELS: dict[Scale, Panel] = {
     "quick": Panel(
         EncoderRun(d=16, N=8, mlp=64, steps=800, batch=64, seeds=2),
-        (1, 8, 16), (1,), (4, 8), 800, 0.01, 8, (8,), 400,
+        (1, 8, 16),
+        (1,),
+        (4, 8),
+        800,
+        0.01,
+        8,
+        (8,),
+        400,
     ),
     "standard": Panel(
         EncoderRun(d=32, N=16, rank=32, mlp=256, steps=10_000, batch=128, seeds=3),
-        (1, 4, 8, 16, 32), (1, 3, 5), (4, 16, 64), 20_000, 0.005, 8, (4, 16, 64), 5000,
+        (1, 4, 8, 16, 32),
+        (1, 3, 5),
+        (4, 16, 64),
+        20_000,
+        0.005,
+        8,
+        (4, 16, 64),
+        5000,
     ),
     "paper": Panel(
         EncoderRun(
             d=64, N=16, rank=64, mlp=2048, steps=100_000, batch=256, seeds=5, products="auto"
         ),
-        (1, 2, 4, 8, 16, 32, 64), (1, 3, 5), (4, 16, 64, 256), 200_000, 0.005, 16,
-        (4, 16, 64, 256), 20_000,
+        (1, 2, 4, 8, 16, 32, 64),
+        (1, 3, 5),
+        (4, 16, 64, 256),
+        200_000,
+        0.005,
+        16,
+        (4, 16, 64, 256),
+        20_000,
     ),
-}  # fmt: skip
+}
 
 
 def widths(d: int) -> dict[str, int]:
@@ -75,7 +95,9 @@ def widths(d: int) -> dict[str, int]:
 def _cell(config: EncoderRun) -> Cell:
     heads = config.shape().heads
     work = config.steps * config.batch * config.N * config.layers * config.seeds
-    return encoder(config, cost=work * (config.d * (config.d + config.mlp) + heads * 50) / 1e10)
+    return encoder(
+        config, cost=200 + work * (config.d * (config.d + config.mlp) + heads * 50) / 2e7
+    )
 
 
 def encoder_cell(scale: Scale, seed: int, **changes: Any) -> Cell:
@@ -99,7 +121,7 @@ def figure_1(scale: Scale, layers: int, width: str, seed: int) -> list[Cell]:
 QUICK: dict[tuple[int, str], tuple[int, ...]] = {
     (1, "d²"): (1, 8, 16),
     (1, "d³"): (8,),
-    (3, "d²"): (1,),
+    (3, "d²"): (8,),
 }
 
 
@@ -166,7 +188,7 @@ def pair_cells(scale: Scale, seed: int, start: str = "random") -> list[Cell]:
     return [
         pair(
             PairRun(panel.pair_d, 1, heads, start, steps=panel.pair_steps, seed=seed),  # pyright: ignore[reportArgumentType]
-            cost=panel.pair_steps * heads * panel.pair_d / 1e4,
+            cost=100 + panel.pair_steps * heads * panel.pair_d / 1e3,
         )
         for heads in panel.pair_heads
     ]
@@ -178,13 +200,13 @@ SCALES_C = (1.0, 4.0, 16.0, 64.0, 256.0)
 def full_rank(seed: int) -> list[Cell]:
     """Fact 1: an orthonormal pair at c = 64, and hardmax over 64 independent points."""
     return [
-        built(Built("full rank", 16, 2, True, 64.0, seed=seed), cost=4.0),
-        built(Built("full rank", 16, 64, seed=seed), cost=4.0),
+        built(Built("full rank", 16, 2, True, 64.0, seed=seed), cost=60.0),
+        built(Built("full rank", 16, 64, seed=seed), cost=60.0),
     ]
 
 
 def biased(construction: Construction, seed: int) -> Cell:
-    return built(Built(construction, 64, 16, seed=seed), cost=4.0)
+    return built(Built(construction, 64, 16, seed=seed), cost=60.0)
 
 
 VOTE_SIZES = ((8, 63), (16, 255))
@@ -221,7 +243,8 @@ def bound_curves(rank: int) -> list[Cell]:
 
 def ridge_cells(seed: int) -> list[Cell]:
     return [
-        rank_one(RankOne(d, H, samples=4000, seed=seed), cost=3.0) for d, H in ((8, 16), (8, 64), (16, 32))
+        rank_one(RankOne(d, H, samples=4000, seed=seed), cost=3.0)
+        for d, H in ((8, 16), (8, 64), (16, 32))
     ]
 
 
@@ -248,9 +271,11 @@ def adversaries(scale: Scale, seed: int) -> list[Cell]:
     steps = 300
     if scale != "quick":
         steps = 2000
-        asked = [(d, r, H, s) for d in (4, 5) for r in (1, 2) for H in (1, 2, 4) for s in (False, True)]
+        asked = [
+            (d, r, H, s) for d in (4, 5) for r in (1, 2) for H in (1, 2, 4) for s in (False, True)
+        ]
     return [
-        adversary(Adversary(d, r, H, s, steps=steps, seed=seed), cost=10.0) for d, r, H, s in asked
+        adversary(Adversary(d, r, H, s, steps=steps, seed=seed), cost=80.0) for d, r, H, s in asked
     ]
 
 

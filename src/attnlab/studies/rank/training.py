@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from attnlab.lab.cell import stream
 from attnlab.models.encoder import Encoder, batch_loss
 from attnlab.models.rank_attention import RankAttention, score_matrices
-from attnlab.problems.neighbours import Neighbours, NeighbourPrompt, SelfPrompt
+from attnlab.problems.neighbours import NeighbourPrompt, Neighbours, SelfPrompt
 from attnlab.training.schedule import Betas, Schedule
 
 
@@ -93,9 +93,7 @@ def held_out(loss: Any, parts: int, models: Any, keys: Any) -> Float[Array, "mem
     return jax.vmap(one)(models)
 
 
-def angle_and_norm(
-    layer: RankAttention, d: int
-) -> tuple[Float[Array, " H"], Float[Array, " H"]]:
+def angle_and_norm(layer: RankAttention, d: int) -> tuple[Float[Array, " H"], Float[Array, " H"]]:
     """Of every head the angle of K_h Q_h^T to the identity in degrees, and its Frobenius norm.
 
     Only the d x d part that the points see counts: encodings that are appended are left out.
