@@ -27,10 +27,10 @@ from attnlab.problems.neighbours import Neighbours
 from attnlab.studies.rank.training import (
     EncoderLoss,
     PairLoss,
+    alike,
     angle_and_norm,
     held_out,
     key_seed,
-    members,
 )
 from attnlab.theory.rank_upper_bound import best_values, optimised_heads, random_heads
 from attnlab.training.outcome import Trained
@@ -214,7 +214,7 @@ def _train(config: EncoderRun | PairRun, loss: Any, start: Any, key: Any) -> Tra
     return train(
         loss,
         start,
-        members(config.rate, config.steps, WARMUP, config.seeds),
+        alike(config.rate, config.steps, WARMUP, config.seeds),
         member_keys(key, config.seeds),
         adam,
         steps=config.steps,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from attnlab.lab.study import Claim, Judgement, View
 from attnlab.studies.rank import grids, measured
 from attnlab.studies.rank.measured import LEVEL, threshold
@@ -92,7 +94,7 @@ def _ridge(view: View) -> Judgement:
         "holds" if below and above and all(gaps) else "fails",
         "fitted and fresh: " + "; ".join(f"{row.fitted:.4f} and {row.fresh:.4f}" for row in rows),
         "exact " + measured.told((row.exact for row in rows), 4) + " between them",
-        f"{z:.2f} standard errors (familywise level {LEVEL:g}); their middle to H / samples besides",
+        f"{z:.2f} standard errors (familywise level {LEVEL:g}); their middle to H / samples",
         "Least squares on sampled answers uses no closed form: it is below the minimum where it "
         "was fitted and above it on fresh prompts.",
     )
@@ -101,7 +103,7 @@ def _ridge(view: View) -> Judgement:
 def _plateau(view: View) -> Judgement:
     rows = [view.row(cell) for cell in grids.random_heads(8, view.seed)]
     errors = [row.exact for row in rows]
-    falls = all(b < a for a, b in zip(errors, errors[1:], strict=False))
+    falls = all(b < a for a, b in pairwise(errors))
     near = errors[-1] < 1.5 * rows[-1].resting
     return Judgement(
         "holds" if falls and near else "fails",

@@ -70,7 +70,7 @@ def _parameters(view: View) -> Judgement:
     left, right = seeds(view, best).best, seeds(view, worst).worst
     return Judgement(
         "holds" if left > right else "fails",
-        f"best low-rank seed {left:.3f} (r = {best.config.rank}), worst full-rank seed {right:.3f}; "
+        f"best low-rank seed {left:.3f} (r = {best.config.rank}), worst of full rank {right:.3f}, "
         f"{ratio:.1f} times the weights",
         "the best low-rank model of one layer is no better than the worst of full rank; the paper "
         "has up to 80 times the parameters",
@@ -79,7 +79,9 @@ def _parameters(view: View) -> Judgement:
 
 
 def _depth(view: View) -> Judgement:
-    rank = DEEP_RANK[view.scale]
+    if found := beyond_scale(view, ("standard", "paper"), "It takes three layers"):
+        return found
+    rank = 8
     shallow = seeds(view, grids.encoder_cell(view.scale, view.seed, rank=rank))
     deep = seeds(view, grids.encoder_cell(view.scale, view.seed, rank=rank, layers=3))
     error = math.hypot(*shallow.errors[:1], *deep.errors[:1])
@@ -89,18 +91,15 @@ def _depth(view: View) -> Judgement:
         verdict = "holds"
     elif deep.best > shallow.worst + z * error:
         verdict = "fails"
-    index = published.RANKS_1.index(8 if rank > 1 else 1)
+    index = published.RANKS_1.index(rank)
     return Judgement(
         verdict,
         f"rank {rank}: {shallow.mean:.3f} with one layer, {deep.mean:.3f} with three",
         f"less with three; published {published.FIGURE_1[1, 'd²'][index]} and "
         f"{published.FIGURE_1[3, 'd²'][index]} at d = 64, r = {published.RANKS_1[index]}",
         f"every seed of one beyond every seed of the other by {z:.2f} standard errors",
-        "" if verdict == "holds" else "The scale standard trains longer.",
+        "" if verdict == "holds" else "The scale paper trains longer.",
     )
-
-
-DEEP_RANK = {"quick": 8, "standard": 8, "paper": 8}
 
 
 def _five_layers(view: View) -> Judgement:
@@ -143,7 +142,7 @@ def _identity(view: View) -> Judgement:
 def _several_heads(view: View) -> Judgement:
     if found := beyond_scale(view, ("standard", "paper"), "It takes three layers of full rank"):
         return found
-    cells = [c for c in _sides(view, 3)[1]]
+    cells = _sides(view, 3)[1]
     angles = {view.rows(c)[0].head_count: max(r.angle for r in view.rows(c)) for c in cells}
     one, more = angles[1], max(angle for heads, angle in angles.items() if heads > 1)
     return Judgement(
@@ -204,11 +203,11 @@ def _length(view: View) -> Judgement:
     rise, full = many[low].best - few[low].worst, many[d].worst - few[d].best
     return Judgement(
         "holds" if rise > 0 and rise > FACTOR * full else "fails",
-        f"N = {lengths[0]} to {lengths[-1]}: rank {low} {few[low].mean:.3f} to {many[low].mean:.3f}, "
-        f"rank {d} {few[d].mean:.3f} to {many[d].mean:.3f}",
+        f"N = {lengths[0]} to {lengths[-1]}: rank {low} {few[low].mean:.3f} to {many[low].mean:.3f}"
+        f", rank {d} {few[d].mean:.3f} to {many[d].mean:.3f}",
         "low rank rises with N and full rank does not; published .006 to .54 (r = 32) and .007 to "
         ".04 (r = 64) from N = 4 to 256",
-        f"the least rise of low rank over its seeds above {FACTOR:g} times the largest of full rank",
+        f"the least rise of low rank over seeds above {FACTOR:g} times the largest of full rank",
         "Evidence for Conjecture 8, which is about N to infinity at a fixed size.",
     )
 

@@ -34,7 +34,7 @@ def key_seed(config: Any) -> int:
     return stream(config) % 2**31
 
 
-def members(peak: float, steps: int, warmup: float, count: int) -> Member:
+def alike(peak: float, steps: int, warmup: float, count: int) -> Member:
     """`count` members alike: linear warm-up to the peak, then a cosine to 0; betas (.9, .95)."""
 
     def column(value: float) -> Float[Array, " members"]:
