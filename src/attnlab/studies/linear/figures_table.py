@@ -142,7 +142,7 @@ FIGURES = (
     Figure(
         "table-1",
         "Table 1: adjusted loss",
-        "Numbers: ours; colour: ours over the paper's (blue is lower). The paper's values, standard "
+        "Numbers: ours; colour: over the paper's (blue is lower). The paper's values, standard "
         "errors and the Bayes floor are in the tooltip and the CSV. FULL is the shipped reference "
         "run, evaluated on this machine.",
         table_rows,
