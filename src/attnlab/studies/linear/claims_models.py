@@ -99,12 +99,15 @@ def _four_layers(view: View) -> Judgement:
     verdict: Verdict = "fails" if worse else "holds"
     if not shipped:
         verdict = _undertrained(view, verdict, "DIAG")
+    if verdict == "holds" and len(missing) > len(told):
+        verdict = "undecided at this scale"
     return Judgement(
         verdict,
         measured.listed(told),
         "below ADARR for s_max ≥ 4",
         f"{Z:g} standard errors",
-        f"Above: {measured.listed(names)}. Not trained at this scale: {measured.listed(missing)}.",
+        f"Above: {measured.listed(names)}. Not there at this scale: {measured.listed(missing)}."
+        + (f" {STANDARD}" if verdict == "undecided at this scale" else ""),
     )
 
 

@@ -90,8 +90,9 @@ def draw_matrices(rows: Rows) -> Drawn:
 FIGURES = (
     Figure(
         "fig-4",
-        "Figure 4: P and Q of a four-layer FULL network on {1,3}",
-        "The shipped reference run; every matrix has a colour scale of its own, white at 0. The "
+        "Figure 4: P and Q of a FULL network on {1,3}",
+        "The shipped reference run with four layers, or the depth nearest to that; every matrix has "
+        "a colour scale of its own, white at 0. The "
         "last row and column belong to y.",
         matrix_rows,
         draw_matrices,
