@@ -91,9 +91,8 @@ FIGURES = (
     Figure(
         "fig-4",
         "Figure 4: P and Q of a FULL network on {1,3}",
-        "The shipped reference run with four layers, or the depth nearest to that; every matrix has "
-        "a colour scale of its own, white at 0. The "
-        "last row and column belong to y.",
+        "The shipped reference run with four layers, or the depth nearest to that. Every matrix "
+        "has a colour scale of its own, white at 0; the last row and column belong to y.",
         matrix_rows,
         draw_matrices,
     ),
