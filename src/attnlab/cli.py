@@ -230,8 +230,7 @@ class Read:
       attnlab read network.safetensors --noise uniform:7 --n 40 --export network.py
       attnlab read gpt2/ --figures reading
       attnlab read model.safetensors --heads 32 --layers 0 15 31 --json > heads.json
-      attnlab read mine.safetensors --heads 8 --map q=blocks.{layer}.wq k=blocks.{layer}.wk \\
-        v=blocks.{layer}.wv o=blocks.{layer}.wo layout=in_out
+      attnlab read mine.safetensors --heads 8 --map qkv=h.{layer}.qkv o=h.{layer}.out layout=in_out
     """
 
     file: Annotated[Positional[Path], arg(metavar="FILE")]
