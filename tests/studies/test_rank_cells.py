@@ -64,7 +64,7 @@ def test_no_two_cells_share_their_random_numbers():
 def test_the_rate_warms_up_over_a_twentieth_and_falls_to_zero():
     schedule = alike(0.01, 1000, 0.05, 3).schedule
     one = type(schedule)(*(float(column[0]) for column in schedule))
-    rates = [float(warmup_cosine(one, jnp.asarray(step))) for step in (0, 49, 525, 1000)]
+    rates = [float(warmup_cosine(one, jnp.asarray(step))) for step in (0.0, 49.0, 525.0, 1000.0)]
     np.testing.assert_allclose(rates, [0.01 / 50, 0.01, 0.005, 0.0], atol=1e-8)
 
 

@@ -60,7 +60,7 @@ def _figure_1(view: View) -> Rows:
     return rows
 
 
-def _lines(rows: Rows, colour: str, title: str | None) -> alt.LayerChart:
+def _lines(rows: Rows, colour: str, title: str | None) -> Any:
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=RANK, color=alt.Color(f"{colour}:N", title=title)
     )

@@ -12,6 +12,7 @@ from attnlab.theory.rank_constructions import full_rank_error, full_rank_rate
 from attnlab.theory.rank_lower_bound import lower_bound
 
 Rows = list[dict[str, Any]]
+Drawn = alt.Chart | alt.LayerChart | alt.FacetChart
 HEADS = alt.X("heads:Q", title="heads H", scale=alt.Scale(type="log", base=2))
 
 
@@ -40,7 +41,7 @@ def _pair(view: View) -> Rows:
     return rows
 
 
-def _draw_pair(rows: Rows) -> alt.LayerChart:
+def _draw_pair(rows: Rows) -> Drawn:
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=HEADS,
         y=alt.Y("error:Q", title="squared error"),
@@ -67,7 +68,7 @@ def _bounds(view: View) -> Rows:
     ]
 
 
-def _draw_bounds(rows: Rows) -> alt.Chart:
+def _draw_bounds(rows: Rows) -> Drawn:
     return (
         alt.Chart(alt.Data(values=rows))
         .mark_line(point=True)
@@ -92,7 +93,7 @@ def _full_rank(view: View) -> Rows:
     return [*rows, {**sampled, "standard_error": found.standard_error}]
 
 
-def _draw_full_rank(rows: Rows) -> alt.LayerChart:
+def _draw_full_rank(rows: Rows) -> Drawn:
     log = alt.Scale(type="log")
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("c:Q", title="c of K Qᵀ = c I", scale=log), color=alt.Color("d:O", title="d")
@@ -130,7 +131,7 @@ def _votes(view: View) -> Rows:
     ]
 
 
-def _draw_votes(rows: Rows) -> alt.LayerChart:
+def _draw_votes(rows: Rows) -> Drawn:
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=HEADS, color=alt.Color("d:O", title="d", scale=alt.Scale(scheme="viridis"))
     )
@@ -155,7 +156,7 @@ def _decay(view: View) -> Rows:
     ]  # fmt: skip
 
 
-def _draw_decay(rows: Rows) -> alt.Chart:
+def _draw_decay(rows: Rows) -> Drawn:
     return (
         alt.Chart(alt.Data(values=rows))
         .mark_line(point=True)
@@ -175,7 +176,7 @@ def _sizes(view: View) -> Rows:
     ]  # fmt: skip
 
 
-def _draw_sizes(rows: Rows) -> alt.Chart:
+def _draw_sizes(rows: Rows) -> Drawn:
     return (
         alt.Chart(alt.Data(values=rows))
         .mark_bar()
