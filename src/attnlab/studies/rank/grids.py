@@ -50,7 +50,7 @@ class Panel:
 
 PANELS: dict[Scale, Panel] = {
     "quick": Panel(
-        EncoderRun(d=16, N=8, mlp=64, steps=800, batch=64, seeds=2),
+        EncoderRun(d=16, N=8, mlp=64, steps=1500, batch=128, seeds=2),
         (1, 8, 16),
         (1,),
         (4, 8),
@@ -119,7 +119,7 @@ def figure_1(scale: Scale, layers: int, width: str, seed: int) -> list[Cell]:
 
 # What `quick` has of Figure 1, by depth and width.
 QUICK: dict[tuple[int, str], tuple[int, ...]] = {
-    (1, "d²"): (1, 8, 16),
+    (1, "d²"): (8, 16),
     (1, "d³"): (8,),
 }
 
