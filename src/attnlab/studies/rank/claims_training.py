@@ -208,8 +208,8 @@ def _length(view: View) -> Judgement:
         "low rank rises with N and full rank does not; published .006 to .54 (r = 32) and .007 to "
         ".04 (r = 64) from N = 4 to 256",
         "the least rise of low rank over its seeds above the largest of full rank",
-        "Evidence for Conjecture 8, which is about N to infinity at a fixed size. In short training "
-        "full rank rises as well, by less.",
+        "Evidence for Conjecture 8, which is about N to infinity at a fixed size. In short "
+        "training full rank rises as well, by less.",
     )
 
 
