@@ -120,6 +120,7 @@ BROKEN = {
     "theorem-3-relu": [times(5, "run", fitted("size", "relu"))],
     "theorem-3-tanh": [times(5, "run", fitted("size", "tanh"))],
     "theorem-3-rescaled": [times(2, "run", rescaled)],
+    "sign-beyond-theorem-3": [times(2, "run", fitted("sign", "sign"))],
     "theorem-3-fig-1a": [times(20, "run", fitted("n", "relu"))],
     "theorem-3-fig-1b": [times(20, "run", fitted("n", "tanh", "tanh"))],
     "theorem-3-fig-2a": [times(20, "run", fitted("length", "tanh"))],

@@ -10,6 +10,7 @@ Prompts, F and z come from the generators of each, with the same law.
 import math
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +25,9 @@ from attnlab.problems.single_index import Prompts, SingleIndexRegression, Split,
 STRIP = 512
 COLUMNS = 4096
 SMALL = 1200
+# Elementwise work and conversions go by parts that stay in the cache, in threads from LARGE on: a
+# large temporary costs more in fresh pages than in arithmetic.
+PART, LARGE = 2**17, 2**21
 
 
 class Host:
@@ -35,7 +39,7 @@ class Host:
 
     def __init__(self, dtype: Any = np.float32) -> None:
         self.dtype = np.dtype(dtype)
-        self._spare: dict[int, np.ndarray] = {}
+        self._spare: dict[Any, np.ndarray] = {}
 
     def available_memory(self) -> float:
         """Bytes that can be had without swapping."""
@@ -109,11 +113,24 @@ class Host:
 
     def activate(self, model: Any, U: Any, z: Any, width: int) -> Any:
         """The model's features from the pre-activations U, without noise where z is None."""
-        return model.activate(U[:, :width], None if z is None else z[:, :width])
+        features = np.empty((len(U), width), U.dtype)
+
+        def fill(part: slice) -> None:
+            noise = None if z is None else z[part, :width]
+            features[part] = model.activate(U[part, :width], noise)
+
+        if features.size < LARGE:
+            for part in _parts(features):
+                fill(part)
+        else:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                list(pool.map(fill, _parts(features)))
+        return features
 
     def predict(self, rows: Any, weights: Any) -> Any:
         """rows @ weights^T in float64: weights near interpolation are large and cancel."""
-        return rows.astype(np.float64) @ weights.T
+        parts = [rows[part].astype(np.float64) @ weights.T for part in _parts(rows)]
+        return np.concatenate(parts)
 
     def combine(self, vector: Any, rows: Any) -> Any:
         """vector @ rows in float64, a part of the columns at a time."""
@@ -127,9 +144,7 @@ class Host:
     def add_gram(self, total: Any, rows: Any) -> Any:
         """total + rows^T rows, lower triangle."""
         m = rows.shape[1]
-        if m not in self._spare:
-            self._spare = {m: np.empty((m, m), rows.dtype)}
-        part = np.matmul(rows.T, rows, out=self._spare[m])
+        part = np.matmul(rows.T, rows, out=self._buffer(m, rows.dtype))
         for top in range(0, m, STRIP):
             end = min(top + STRIP, m)
             total[top:end, :end] += part[top:end, :end]
@@ -137,7 +152,8 @@ class Host:
 
     def add_cross(self, total: Any, rows: Any, labels: Any) -> Any:
         """total + rows^T labels, for labels of several columns."""
-        total += rows.T.astype(np.float64) @ labels
+        for part in _parts(rows):
+            total += rows[part].T.astype(np.float64) @ labels[part]
         return total
 
     def factored(self, lower: Any, shift: float, right: Any) -> tuple[Any, Any]:
@@ -146,7 +162,8 @@ class Host:
         The bound is not a number where the sum is not positive definite.
         """
         size = len(lower)
-        A = np.array(lower, order="C")
+        A = self._buffer(size, np.float64)
+        A[:] = lower
         A.flat[:: size + 1] += shift
         # Row-major lower is column-major upper: LAPACK works in place without a copy.
         factor, info = _routines().dpotrf(A.T, lower=0, clean=0, overwrite_a=1)
@@ -178,8 +195,20 @@ class Host:
         """A list or a tuple of arrays, or one, back to NumPy."""
         return values
 
+    def _buffer(self, size: int, dtype: Any) -> np.ndarray:
+        """A square matrix to write to, the last one of that precision if it has the size."""
+        found = self._spare.get(np.dtype(dtype))
+        if found is None or len(found) != size:
+            found = self._spare[np.dtype(dtype)] = np.empty((size, size), dtype)
+        return found
+
 
 Arrays = Host | Accelerator
+
+
+def _parts(rows: Any) -> list[slice]:
+    step = max(PART // max(rows.shape[1], 1), 1)
+    return [slice(start, start + step) for start in range(0, len(rows), step)]
 
 
 def _norm_by_power(size: int, iterations: int, apply: Callable[[Any], Any]) -> float:

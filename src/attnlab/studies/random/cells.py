@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.estimators import gaussianity
+from attnlab.estimators.best_arrays import best_arrays
 from attnlab.estimators.in_context_error import simulate
 from attnlab.estimators.ridge import IllConditioned
 from attnlab.lab.cell import CellKind, Outcome, stream
@@ -50,7 +51,7 @@ class Run:
     """One Monte Carlo run of a panel: one draw, all its models, sizes and ridges."""
 
     panel: PanelName = "n"
-    """Which models, sample sizes, widths and ridges: n, length, width, ridge, size or linear."""
+    """Which models, sizes, widths and ridges: n, length, width, ridge, size, linear or sign."""
     d: int = 24
     """Dimension of a token."""
     length: int = 24
@@ -105,6 +106,7 @@ def run_panel(config: Run) -> Outcome[Fitted]:
             seed=seed_of(config),
             test=config.test,
             rescale=config.rescale,
+            arrays=best_arrays(),
         )
     return Outcome([_fitted(point) for point in points])
 

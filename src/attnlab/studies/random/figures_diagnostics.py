@@ -48,8 +48,10 @@ def _ratio_rows(view: View) -> Rows:
     sizes = grids.size(view.scale).dimensions
     for d, rescale in [*((d, False) for d in sizes), (sizes[1], True)]:
         cells = grids.size_runs(view.scale, view.seed, d, rescale=rescale)
+        if d == sizes[1]:
+            cells = [*cells, *grids.sign_runs(view.scale, view.seed, rescale=rescale)]
         found = measured.by_key(view, cells)
-        for activation in ("relu", "tanh"):
+        for activation in ("relu", "tanh", "sign"):
             for key, first, second in measured.pairs(found, activation, f"{activation} r=1"):
                 if key.ridge != SMALL or key.width is None or key.width < key.n:
                     continue
@@ -175,7 +177,7 @@ FIGURES = (
         "ratio",
         "Theorem 3: transformer over equivalent model",
         "Ratio of in-context errors against 1/d at n = 1.5 d², m = 1.5 n, λ = 1e-8, ReLU target; "
-        "at equal norms every prompt is scaled to the same |vec H|.",
+        "at equal norms every prompt is scaled to the same |vec H|. Theorem 3 does not cover sign.",
         _ratio_rows,
         _draw_ratio,
     ),

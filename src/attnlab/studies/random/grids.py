@@ -103,6 +103,19 @@ def size_runs(scale: Scale, seed: int, d: int, *, rescale: bool = False) -> list
     ]
 
 
+def sign_runs(scale: Scale, seed: int, *, rescale: bool) -> list[Cell]:
+    """The same point at one dimension for `sign`, which Theorem 3 does not cover."""
+    at = size(scale)
+    d = at.dimensions[1]
+    return [
+        run(
+            Run("sign", d, d, d // 2, "relu", run=i, test=at.test, rescale=rescale, seed=seed),
+            cost=(d / 24) ** 4 / 2,
+        )
+        for i in range(at.size_runs)
+    ]
+
+
 def size_laws(scale: Scale, seed: int, d: int) -> Cell:
     config = Laws("size", d, d, d // 2, "relu", prompts=size(scale).size_prompts, seed=seed)
     return laws(config, cost=20.0)
@@ -153,6 +166,7 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
             *(size_runs(scale, seed, d) for d in at.dimensions),
             (size_laws(scale, seed, d) for d in at.dimensions),
             size_runs(scale, seed, at.dimensions[1], rescale=True),
+            *(sign_runs(scale, seed, rescale=rescale) for rescale in (False, True)),
             *(linear_runs(scale, seed, d) for d in at.dimensions),
             (linear_laws(scale, seed, d) for d in at.dimensions),
         )

@@ -2,7 +2,8 @@
 
 Figure 1 varies n (panel `n`); Figure 2 varies l (`length`), m (`width`) and m with the ridge
 (`ridge`). `size` repeats two widths and two ridges at several d, `linear` does so for linear
-attention alone. The law's n/d^2 is n/(d (d+1)) at finite d, so n is that multiple of d (d + 1).
+attention alone and `sign` for an activation outside Theorem 3. The law's n/d^2 is n/(d (d+1)) at
+finite d, so n is that multiple of d (d + 1).
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from attnlab.problems.single_index import SingleIndexRegression
 from attnlab.theory.in_context_law import samples
 
 Model = LinearAttention | RandomTransformer | EquivalentModel
-PanelName = Literal["n", "length", "width", "ridge", "size", "linear"]
-PANELS: tuple[PanelName, ...] = ("n", "length", "width", "ridge", "size", "linear")
+PanelName = Literal["n", "length", "width", "ridge", "size", "linear", "sign"]
+PANELS: tuple[PanelName, ...] = ("n", "length", "width", "ridge", "size", "linear", "sign")
 Target = Literal["relu", "tanh", "linear"]
 TARGETS: tuple[Target, ...] = ("relu", "tanh", "linear")
 
@@ -63,6 +64,9 @@ def grid(panel: PanelName, problem: SingleIndexRegression) -> Grid:
             return Grid([*LINEAR, *_models(widths, low)], [n], [*SIZE_RIDGES])
         case "linear":
             return Grid([LinearAttention()], [n], [*SIZE_RIDGES])
+        case "sign":
+            widths = [width_at(n, psi) for psi in SIZE_PSIS]
+            return Grid(_models(widths, {"sign": (1,)}), [n], [*SIZE_RIDGES])
 
 
 def width_at(n: int, psi: float) -> int:
