@@ -12,6 +12,7 @@ from scipy import stats
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Judgement, Scale, View
+from attnlab.studies.rank import grids
 
 LEVEL = 1e-5
 
@@ -80,6 +81,7 @@ def beyond_scale(view: View, needs: Sequence[Scale], why: str) -> Judgement | No
     """The judgement where the scale cannot decide, or None where it can."""
     if view.scale in needs:
         return None
+    view.rows(grids.fresh(view.scale, view.seed))  # where nothing was run, that is said first
     return Judgement(
         "undecided at this scale",
         f"not trained at {view.scale}",
