@@ -68,14 +68,20 @@ class Accelerator:
         return jax.enable_x64(True)
 
     def call(
-        self, step: Callable[..., Any], options: tuple[Any, ...], *values: Any, donate: int = 0
+        self,
+        step: Callable[..., Any],
+        options: tuple[Any, ...],
+        *values: Any,
+        donate: int = 0,
+        tuned: bool = False,
     ) -> Any:
         """step(arrays, *options, *values), compiled once for its options and the values' shapes.
 
-        The memory of the first `donate` values is given to the result.
+        The memory of the first `donate` values is given to the result. `tuned` has the compiler try
+        out kernels for the products, which takes it seconds.
         """
         with self.session(0):
-            return _program(step, donate)(self, options, *values)
+            return _program(step, donate, tuned)(self, options, *values)
 
     def each(self, function: Callable[[Any], tuple[Any, ...]], values: Any) -> tuple[Any, ...]:
         """What the function gives for each of the values, stacked."""
@@ -208,15 +214,16 @@ def power_start(size: int) -> Any:
 
 
 @cache
-def _program(step: Callable[..., Any], donate: int) -> Callable[..., Any]:
+def _program(step: Callable[..., Any], donate: int, tuned: bool) -> Callable[..., Any]:
     import jax
 
     def program(arrays: Accelerator, options: tuple[Any, ...], *values: Any) -> Any:
         return step(arrays, *options, *values)
 
     program.__name__ = step.__name__
-    # Trying out kernels takes a second a program, and every size is a program of its own.
-    quick = {"xla_gpu_autotune_level": 0} if jax.default_backend() == "gpu" else {}
+    # Every size is a program of its own; only the few with large products are worth the trying.
+    hasty = jax.default_backend() == "gpu" and not tuned
+    quick = {"xla_gpu_autotune_level": 0} if hasty else {}
     given = tuple(range(2, 2 + donate))
     return jax.jit(program, static_argnums=(0, 1), donate_argnums=given, compiler_options=quick)
 

@@ -59,7 +59,12 @@ class Host:
         return threadpool_limits(limits=1) if size < SMALL else nullcontext()
 
     def call(
-        self, step: Callable[..., Any], options: tuple[Any, ...], *values: Any, donate: int = 0
+        self,
+        step: Callable[..., Any],
+        options: tuple[Any, ...],
+        *values: Any,
+        donate: int = 0,
+        tuned: bool = False,
     ) -> Any:
         """step(arrays, *options, *values), which may overwrite the first `donate` values."""
         return step(self, *options, *values)
