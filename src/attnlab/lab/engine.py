@@ -153,8 +153,14 @@ def _distributed() -> Any:
 
 
 def _local_cluster(distributed: Any, workers: int) -> Any:
-    """Worker processes of this machine that leave Ctrl-C to this process."""
-    with _ignoring_interrupts():
+    """Worker processes of this machine that leave Ctrl-C to this process.
+
+    Dask would have them return freed memory at once, and each array pay for fresh pages again.
+    """
+    from dask import config
+
+    kept = {"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None}
+    with _ignoring_interrupts(), config.set(kept):
         return distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
