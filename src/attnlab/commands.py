@@ -229,7 +229,9 @@ def _print_summary(
 
 def _find_kind(name: str, extra: Path | None) -> tuple[Study, CellKind]:
     known = []
-    for study in (load_study(each, extra) for each in study_names(extra)):
+    # A kind is usually named after its study: the others need not be imported then.
+    names = sorted(study_names(extra), key=lambda each: not name.startswith(f"{each}_"))
+    for study in (load_study(each, extra) for each in names):
         for kind in study.kinds:
             if kind.name == name:
                 return study, kind

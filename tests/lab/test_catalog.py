@@ -83,7 +83,7 @@ def test_a_study_may_have_several_files(tmp_path):
 
 
 def test_an_unknown_study_is_named_with_the_known_ones(tmp_path):
-    with pytest.raises(UserError, match=r"'nosuch'; accepted are mine, .*separation"):
+    with pytest.raises(UserError, match=r"'nosuch'; accepted are .*mine, .*separation"):
         load_study("nosuch", folder(tmp_path, "mine"))
 
 
