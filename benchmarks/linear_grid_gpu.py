@@ -18,24 +18,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnlab.models.linear_weights import DiagWeights, FullWeights
-from attnlab.problems.noise import Categorical, Uniform
+from attnlab.problems.noise import parse_noise
 from attnlab.problems.noisy_regression import NoisyRegression
+from attnlab.reference.linear_table import DEPTHS, LAWS, PAPER
 from attnlab.training.fresh_sample import Objective, Sampling, begin, score, search
 from attnlab.training.full_growth import grow_full
 from attnlab.training.recipes import NoiseTable, noise_tables
 
-LAWS = (*(Uniform(high) for high in range(8)), Categorical((1, 3)), Categorical((1, 3, 5)))
+NOISE = [parse_noise(law) for law in LAWS]
 ORDER = (5, 8, 3, 9, 7, 2, 4, 6, 1, 0)
-DEPTH = 7
-PAPER = (  # Table 1, FULL, by depth
-    (1.768, 1.640, 1.397, 1.176, 1.016, 0.907, 0.842, 0.806, 1.008, 0.820),
-    (0.264, 0.215, 0.173, 0.188, 0.220, 0.245, 0.259, 0.263, 0.202, 0.276),
-    (0.012, 0.015, 0.049, 0.075, 0.101, 0.117, 0.124, 0.127, 0.076, 0.113),
-    (1.63e-4, 0.005, 0.021, 0.038, 0.052, 0.065, 0.068, 0.076, 0.032, 0.061),
-    (1.79e-7, 0.002, 0.015, 0.026, 0.038, 0.048, 0.059, 0.065, 0.016, 0.048),
-    (2.71e-10, 0.002, 0.014, 0.025, 0.036, 0.044, 0.052, 0.059, 0.011, 0.043),
-    (2.50e-12, 0.002, 0.010, 0.025, 0.035, 0.047, 0.050, 0.057, 0.010, 0.035),
-)
+DEPTH = DEPTHS[-1]
 
 
 def diagonal(file, law, depth: int) -> FullWeights | None:
@@ -66,7 +58,7 @@ def main() -> None:
     given = sys.argv[1:] + [""] * 4
     out, budget, seeds = Path(given[0] or "."), float(given[1] or 400), int(given[2] or 5)
     print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}")
-    tables = noise_tables(LAWS, jnp.float64)
+    tables = noise_tables(NOISE, jnp.float64)
     problem = NoisyRegression(10, 20)
     found: dict[str, np.ndarray] = {}
     best: dict[tuple[int, int], tuple[float, float]] = {}
@@ -75,7 +67,7 @@ def main() -> None:
     print(f"[{time.perf_counter() - start:5.0f} s] compiled", flush=True)
     for seed in range(seeds):
         for i in ORDER:
-            law = LAWS[i]
+            law = NOISE[i]
             # The diagonal solutions may still be in the making: each law takes what is there.
             starts = np.load(given[3]) if given[3] and Path(given[3]).exists() else None
             if time.perf_counter() - start > budget:
@@ -105,13 +97,13 @@ def main() -> None:
                 f"[{total:5.0f} s] seed {seed} {law.name}: {' '.join(said)} {spent:.1f} s",
                 flush=True,
             )
-        np.savez(out / "full.npz", **found)
+            np.savez(out / "full.npz", **found)
     print("best of the seeds | standard error | paper's FULL")
-    for depth in range(1, DEPTH + 1):
+    for depth in DEPTHS:
         cells = []
-        for i in range(len(LAWS)):
+        for i, law in enumerate(LAWS):
             loss, error = best.get((depth, i), (np.nan, np.nan))
-            cells.append(f"{loss:.3g}|{error:.1g}|{PAPER[depth - 1][i]:g}")
+            cells.append(f"{loss:.3g}|{error:.1g}|{PAPER['FULL', depth, law]:g}")
         print(depth, "  ".join(cells))
 
 

@@ -14,6 +14,11 @@ HEAR_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.default_in
 MAIN = HEAR_INTERRUPTS + "import sys; sys.argv[0] = 'attnlab'; from attnlab.cli import main; main()"
 
 
+def snapshot(folder: Path) -> dict[Path, bytes | None]:
+    """Everything below a folder, with the bytes of its files."""
+    return {p: p.read_bytes() if p.is_file() else None for p in folder.rglob("*")}
+
+
 class Attnlab:
     """`attnlab ...` in a folder of its own; `start` leaves it running."""
 

@@ -11,6 +11,7 @@ from functools import cache
 from attnlab.lab.study import View
 from attnlab.problems.noise import parse_noise
 from attnlab.problems.noisy_regression import NoisyRegression
+from attnlab.reference.linear_table import PAPER
 from attnlab.studies.linear import (
     cells_constructions,
     cells_ridges,
@@ -19,7 +20,6 @@ from attnlab.studies.linear import (
     grids,
 )
 from attnlab.studies.linear.cells import FAMILIES, Entry, Loss, TrainedLoss
-from attnlab.studies.linear.table import PAPER
 from attnlab.theory import linear_bounds, linear_laws
 
 BAYES = {f"uniform:{s}": v for s, v in enumerate((0, 0.0015, 0.0096, 0.0205, 0.0314, 0.0388))} | {

@@ -1,5 +1,6 @@
 """attnlab as a process and, for what a process would only slow down, as a call."""
 
+import shlex
 import shutil
 import signal
 import warnings
@@ -8,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from attnlab import cli
-from command_line import STUDIES, Attnlab
+from command_line import STUDIES, Attnlab, snapshot
 
 
 class Ended(NamedTuple):
@@ -57,3 +58,20 @@ def toy_store(tmp_path_factory):
 def filled(toy_store, tmp_path):
     """The default store of this folder, filled with the toy study at scale quick."""
     return shutil.copytree(toy_store, tmp_path / "attnlab-store")
+
+
+@pytest.fixture
+def refused(main, tmp_path):
+    """What was typed ends with code 2 and one sentence with the given pieces; no file changes."""
+
+    def check(typed, pieces):
+        before = snapshot(tmp_path)
+        ended = main(*shlex.split(typed))
+        assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+        assert ended.err.startswith("attnlab: ")
+        for piece in pieces:
+            assert piece in ended.err
+        assert snapshot(tmp_path) == before
+        return ended
+
+    return check

@@ -14,12 +14,12 @@ from attnlab.models.linear_weights import DiagWeights
 from attnlab.problems.noise import Fixed
 from attnlab.problems.noisy_regression import NoisyRegression
 from attnlab.reference import linear as reference
+from attnlab.reference.linear_table import LAWS, PAPER, paper_error, rounding, trained_range
 from attnlab.studies.linear import evaluation, grids, study
 from attnlab.studies.linear.cells import Matrices, Reference, Training, full, matrices, training
 from attnlab.studies.linear.cells_constructions import LeastSquares, least_squares
 from attnlab.studies.linear.cells_ridges import Baselines, Iterations, baselines, iterations
 from attnlab.studies.linear.cells_state import Cosine, StateCheck, cosine, state_check
-from attnlab.studies.linear.table import LAWS, PAPER, paper_error, rounding, trained_range
 
 Z = 5.0
 EFFORT = {"starts": 1, "screening": 16, "fitted": 64, "pool": 256, "tail": 8, "rounds": 1}

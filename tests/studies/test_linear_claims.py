@@ -6,8 +6,8 @@ import pytest
 
 from attnlab.lab.ledger import judge
 from attnlab.reference import linear as reference
+from attnlab.reference.linear_table import LAWS, PAPER
 from attnlab.studies.linear import grids, study
-from attnlab.studies.linear.table import LAWS, PAPER
 from linear_study_rows import changed, made_up
 
 CORRECTED = {"theorem-4.1", "lemma-4.3", "lemma-4.4", "section-5.3"}

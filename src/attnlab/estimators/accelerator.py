@@ -115,10 +115,7 @@ class Accelerator:
     ) -> list[Prompts]:
         """So many prompts of each kind, all from one program."""
         if self.host_prompts:
-            return [
-                problem.all_prompts(count, seed=seed, tasks=tasks, split=split)
-                for tasks, split, count in counts
-            ]
+            return problem.draws(seed, counts)
         pool = problem.pool(seed)
         pool = None if pool is None else np.asarray(pool, self.dtype)
         return self.call(_draws, (problem, tuple(counts)), _words(seed), pool)

@@ -97,10 +97,7 @@ class Host:
         counts: Sequence[tuple[TasksOf, Split, int]],
     ) -> list[Prompts]:
         """So many prompts of each kind."""
-        return [
-            problem.all_prompts(count, seed=seed, tasks=tasks, split=split)
-            for tasks, split, count in counts
-        ]
+        return problem.draws(seed, counts)
 
     def weights(self, seed: int, rows: int, width: int, t: Any) -> Any:
         """F, i.i.d. N(0, 1 / t)."""

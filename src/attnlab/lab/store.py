@@ -18,7 +18,6 @@ import errno
 import json
 import os
 import re
-import socket
 import uuid
 import warnings
 from collections.abc import Iterable
@@ -30,7 +29,7 @@ import numpy as np
 from attnlab.errors import AttnlabError, UserError
 from attnlab.lab.cell import Cell
 from attnlab.lab.part import Damaged, Finished, decode, decode_weights, digest
-from attnlab.processes import alive
+from attnlab.whole_files import clear_dead_writers, trouble, write_whole, writer_name
 
 MARKER = "attnlab-store.json"
 FORMAT = 1
@@ -49,7 +48,7 @@ class Store:
         self._checked: set[Path] = set()
         self._index: dict[str, dict[str, list[Path]]] = {}
         _claim(self.root, create)
-        self._clear_dead_writers()
+        clear_dead_writers(self.root / "tmp")
 
     def add(self, cell: Cell, finished: Finished) -> None:
         """Keep a finished cell: weights first, so that a part always has its weights."""
@@ -165,27 +164,14 @@ class Store:
         )
 
     def _write(self, target: Path, data: bytes) -> None:
-        temporary = self.root / "tmp" / f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.rename(target)
+            write_whole(target, data, self.root / "tmp" / writer_name())
         except OSError as reason:
-            temporary.unlink(missing_ok=True)
-            what = "the disk is full" if reason.errno == errno.ENOSPC else str(reason.strerror)
             raise AttnlabError(
-                f"Cannot write to the store {self.root}: {what}. "
+                f"Cannot write to the store {self.root}: {trouble(reason)}. "
                 "Everything stored so far is whole; make room and run the same command again."
             ) from reason
-
-    def _clear_dead_writers(self) -> None:
-        for path in (self.root / "tmp").glob(f"{socket.gethostname()}-*"):
-            process = path.name.removeprefix(f"{socket.gethostname()}-").split("-")[0]
-            if process.isdigit() and not alive(int(process)):
-                path.unlink(missing_ok=True)
 
 
 def _prove(path: Path) -> str:

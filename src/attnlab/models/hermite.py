@@ -44,7 +44,6 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "quadratic": lambda x: (x * x - 1) / math.sqrt(2),
     "cubic": lambda x: (x * x * x - 3 * x) / math.sqrt(6),
 }
-LIPSCHITZ = frozenset({"linear", "relu", "tanh", "erf", "gelu"})
 
 
 def activation_function(activation: Activation) -> Callable[[Any], Any]:

@@ -7,8 +7,6 @@ wrong is one sentence.
 """
 
 import json
-import os
-import uuid
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +21,7 @@ from attnlab.errors import AttnlabError, UserError
 from attnlab.models.linear_weights import DiagWeights, FullWeights, GDPlusPlus, Omegas, Weights
 from attnlab.problems import arguments
 from attnlab.problems.noise import NoiseLaw
+from attnlab.whole_files import write_whole, writer_name
 
 FORMAT = "attnlab linear transformer"
 VERSION = 1
@@ -71,7 +70,7 @@ def save_linear(path: Path | str, weights: Weights, **about: Any) -> None:
         text = json.dumps(about, allow_nan=False)
     except (TypeError, ValueError) as reason:
         raise UserError(f"about must hold what JSON can say, got {about!r}: {reason}.") from reason
-    write_whole(
+    write_file(
         Path(path), safetensors.numpy.save(arrays, metadata={"format": FORMAT, "about": text})
     )
 
@@ -165,23 +164,16 @@ def convert(weights: Weights, dtype: Any) -> Weights:
     return jax.tree.unflatten(structure, [jnp.asarray(leaf, dtype) for leaf in leaves])
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write beside the place, flush to the disk, rename: a kill leaves the old file or the new."""
-    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file whole, in a folder that must be there; a failure is one sentence."""
     try:
-        with beside.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.rename(path)
+        write_whole(path, data, path.with_name(writer_name(f".{path.name}.")))
     except FileNotFoundError as reason:
         raise UserError(f"{path.parent} does not exist; give a file in a folder that does.") from (
             reason
         )
     except OSError as reason:
         raise AttnlabError(f"{path} could not be written: {reason.strerror}.") from reason
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _arrays(path: Path | str, header: Header, kind: type[Weights]) -> dict[str, np.ndarray]:

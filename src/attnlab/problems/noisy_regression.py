@@ -138,18 +138,14 @@ def sums(G: Float[Array, "p p"]) -> Sums:
     return Sums(G[:-1, :-1], G[:-1, -1], G[-1, -1])
 
 
-def bartlett_factor(key: PRNGKey, p: int, n: int, dtype: Any = float) -> Float[Array, "p k"]:
-    """B with B B^T ~ Wishart_p(n, I) and k = min(n, p): lower trapezoidal where n < p.
-
-    B_ii^2 ~ chi^2 with n - i degrees of freedom (i = 0, 1, ...), B_ij ~ N(0, 1) below.
-    """
-    return _vector_and_factor(key, 0, p, n, dtype)[1]
-
-
 def _vector_and_factor(
     key: PRNGKey, d: int, p: int, n: int, dtype: Any
 ) -> tuple[Float[Array, " d"], Float[Array, "p k"]]:
-    """d normals and Bartlett's factor, from one call of each generator."""
+    """d normals and Bartlett's factor B, from one call of each generator.
+
+    B B^T ~ Wishart_p(n, I) with k = min(n, p) columns, lower trapezoidal where n < p:
+    B_ii^2 ~ chi^2 with n - i degrees of freedom (i = 0, 1, ...), B_ij ~ N(0, 1) below.
+    """
     k = min(n, p)
     for_normals, for_uniforms = jax.random.split(key)
     normals = jax.random.normal(for_normals, (d + (p + TRIES) * k,), dtype)

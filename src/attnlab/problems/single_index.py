@@ -8,7 +8,7 @@ the size of a block nor the number of prompts changes any of them.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -123,6 +123,13 @@ class SingleIndexRegression:
     def all_prompts(self, count: int, *, seed: int, tasks: TasksOf, split: Split) -> Prompts:
         """The same prompts in one piece of count (2 d + 3) numbers."""
         return _join(list(self.prompts(count, seed=seed, tasks=tasks, split=split)))
+
+    def draws(self, seed: int, counts: Sequence[tuple[TasksOf, Split, int]]) -> list[Prompts]:
+        """So many prompts of each kind, each in one piece."""
+        return [
+            self.all_prompts(count, seed=seed, tasks=tasks, split=split)
+            for tasks, split, count in counts
+        ]
 
     def contexts(self, count: int, *, seed: int, tasks: TasksOf = "pool") -> Contexts:
         """`count` prompts with every x_i written out: the definition, for oracles and tokens."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.errors import UserError
-from attnlab.models.linear_files import family_of, write_whole
+from attnlab.models.linear_files import family_of, write_file
 from attnlab.models.linear_weights import DiagWeights, FullWeights, Weights
 
 SIGNATURE = '"""A linear transformer, written by attnlab as plain NumPy.'
@@ -52,7 +52,7 @@ def export_numpy(weights: Weights, path: Path | str, about: dict[str, Any] | Non
     if path.suffix != ".py":
         raise UserError(f"The exported file must end in .py, got {path}.")
     check_replaceable(path)
-    write_whole(path, numpy_source(weights, about or {}).encode())
+    write_file(path, numpy_source(weights, about or {}).encode())
 
 
 def numpy_source(weights: Weights, about: dict[str, Any]) -> str:

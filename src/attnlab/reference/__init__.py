@@ -1,6 +1,6 @@
-"""Results that took an accelerator, shipped with the package, with how they were made.
+"""What results are compared with: a paper's own numbers, and trained networks that ship.
 
-They are evaluated afresh wherever they are used and always named as the reference run; nothing here
-trains. `attnlab.reference.linear` has the FULL linear transformers, `attnlab.reference.pack` makes
-their file.
+The networks are evaluated afresh wherever they are used and always named as the reference run;
+nothing here trains. `linear_table` is a paper's table as printed, `linear` has the FULL linear
+transformers, which took an accelerator, and `pack` makes their file.
 """

@@ -15,7 +15,7 @@ import numpy as np
 import safetensors.numpy
 
 from attnlab.errors import UserError
-from attnlab.models.linear_files import write_whole
+from attnlab.models.linear_files import write_file
 from attnlab.reference.linear import FILE, FORMAT
 
 TOLD = ("command", "card", "versions", "seconds", "date")
@@ -44,7 +44,7 @@ def pack(source: Path, target: Path, provenance: dict[str, str]) -> int:
         told = [float(value) for value in np.ravel(arrays[f"{name}/loss"])]
         losses[name] = [value if math.isfinite(value) else 1e308 for value in told]
     about = json.dumps({**provenance, "losses": losses}, sort_keys=True, allow_nan=False)
-    write_whole(target, safetensors.numpy.save(tensors, {"format": FORMAT, "about": about}))
+    write_file(target, safetensors.numpy.save(tensors, {"format": FORMAT, "about": about}))
     return len(names)
 
 

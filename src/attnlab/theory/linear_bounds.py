@@ -15,8 +15,6 @@ from attnlab.errors import UserError
 from attnlab.estimate import Estimate
 from attnlab.problems import arguments
 
-KAPPA_CLOSE = 1.1  # Lemma A.3 changes its statement here
-
 
 def preconditioned(s: float, largest: float) -> float:
     """An eigenvalue after one layer of Theorem 5.1: s (1 - gamma s)^2, gamma = 1/(3 largest)."""

@@ -6,14 +6,10 @@ renamed; a file that does not fit the run that opens it is refused in one senten
 """
 
 import dataclasses
-import errno
 import functools
 import hashlib
 import inspect
 import json
-import os
-import socket
-import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,7 +22,7 @@ import safetensors.numpy
 from jaxtyping import PyTree
 
 from attnlab.errors import AttnlabError, UserError
-from attnlab.processes import alive
+from attnlab.whole_files import clear_dead_writers, trouble, write_whole, writer_name
 
 FORMAT = 1
 METADATA = "attnlab-checkpoint"
@@ -174,22 +170,13 @@ def _digest(arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def _write(target: Path, data: bytes) -> None:
-    owner = f".{target.name}.{socket.gethostname()}-"
-    temporary = target.parent / f"{owner}{os.getpid()}-{uuid.uuid4().hex}"
+    hidden = f".{target.name}."
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        for name in os.listdir(target.parent):
-            process = name.removeprefix(owner).split("-")[0] if name.startswith(owner) else ""
-            if process.isdigit() and not alive(int(process)):
-                (target.parent / name).unlink(missing_ok=True)
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.rename(target)
+        clear_dead_writers(target.parent, hidden)
+        write_whole(target, data, target.parent / writer_name(hidden))
     except OSError as reason:
-        temporary.unlink(missing_ok=True)
-        what = "the disk is full" if reason.errno == errno.ENOSPC else str(reason.strerror)
         raise AttnlabError(
-            f"Cannot write the checkpoint {target}: {what}. The one before it, if any, is whole."
+            f"Cannot write the checkpoint {target}: {trouble(reason)}. "
+            "The one before it, if any, is whole."
         ) from reason

@@ -82,11 +82,6 @@ class Trained:
         """The members that did not reach the last step."""
         return tuple(event.member for event in self.events if event.action == "stopped")
 
-    @property
-    def winner(self) -> int:
-        """The member with the best score."""
-        return int(np.argmin(self.best_score))
-
     def member(self, index: int) -> PyTree:
         """The best weights of one member."""
         return jax.tree.map(lambda leaf: leaf[index], self.best)

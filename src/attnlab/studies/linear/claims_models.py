@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 from attnlab.lab.study import Claim, Judgement, Verdict, View
+from attnlab.reference.linear_table import CATEGORICAL, LAWS, UNIFORM, law_name
 from attnlab.studies.linear import grids, measured
 from attnlab.studies.linear.measured import Loss
-from attnlab.studies.linear.table import CATEGORICAL, LAWS, UNIFORM, law_name
 
 SOURCE = "Vladymyrov et al., Section 6"
 Z = 2.0

@@ -12,10 +12,10 @@ from itertools import pairwise
 import numpy as np
 
 from attnlab.lab.study import Claim, Judgement, View
+from attnlab.reference.linear_table import PAPER, law_name, trained_range
 from attnlab.studies.linear import grids, measured
 from attnlab.studies.linear.claims_models import SOURCE, STANDARD, Z, at_most
 from attnlab.studies.linear.measured import Loss
-from attnlab.studies.linear.table import PAPER, law_name, trained_range
 
 Profile = dict[float, Loss]
 

@@ -11,9 +11,9 @@ import math
 from dataclasses import dataclass
 
 from attnlab.lab.study import Claim, Judgement, View
+from attnlab.reference.linear_table import LAWS, PAPER, RIDGES, law_name, rounding
 from attnlab.studies.linear import measured
 from attnlab.studies.linear.measured import Loss
-from attnlab.studies.linear.table import LAWS, PAPER, RIDGES, law_name, rounding
 
 SOURCE = "Vladymyrov et al., Table 1"
 MARGIN = 2.0  # standard errors of a cell

@@ -14,8 +14,7 @@ from typing import Any
 import altair as alt
 
 from attnlab.lab.study import Figure, View
-from attnlab.studies.linear import grids, measured
-from attnlab.studies.linear.table import (
+from attnlab.reference.linear_table import (
     CATEGORICAL,
     MODELS,
     PAPER,
@@ -23,6 +22,7 @@ from attnlab.studies.linear.table import (
     UNIFORM,
     law_name,
 )
+from attnlab.studies.linear import grids, measured
 
 Rows = list[dict[str, Any]]
 Drawn = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart

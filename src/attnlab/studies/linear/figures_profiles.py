@@ -13,6 +13,7 @@ from typing import Any
 import altair as alt
 
 from attnlab.lab.study import Figure, View
+from attnlab.reference.linear_table import CATEGORICAL, MODELS, UNIFORM, law_name, trained_range
 from attnlab.studies.linear import grids, measured
 from attnlab.studies.linear.figures import (
     REFERENCES,
@@ -24,7 +25,6 @@ from attnlab.studies.linear.figures import (
     log_scale,
     shown,
 )
-from attnlab.studies.linear.table import CATEGORICAL, MODELS, UNIFORM, law_name, trained_range
 
 SHADE = "#8a94a3"
 CUT = {"domain": [1e-4, 1e2], "clamp": True}

@@ -11,10 +11,10 @@ import math
 import altair as alt
 
 from attnlab.lab.study import Figure, View
+from attnlab.reference.linear_table import LAWS, MODELS, PAPER, RIDGES, law_name
 from attnlab.studies.linear import grids, measured
 from attnlab.studies.linear.claims_table import table_cells
 from attnlab.studies.linear.figures import Drawn, Rows, label, log_scale, shown
-from attnlab.studies.linear.table import LAWS, MODELS, PAPER, RIDGES, law_name
 
 
 def table_rows(view: View) -> Rows:

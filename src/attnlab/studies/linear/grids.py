@@ -15,6 +15,7 @@ from typing import Any, Literal
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Scale
 from attnlab.reference import linear as reference
+from attnlab.reference.linear_table import CATEGORICAL, DEPTHS, LAWS, trained_range
 from attnlab.studies.linear.cells import (
     Matrices,
     Reference,
@@ -35,7 +36,6 @@ from attnlab.studies.linear.cells_constructions import (
 )
 from attnlab.studies.linear.cells_ridges import Baselines, Iterations, baselines, iterations
 from attnlab.studies.linear.cells_state import Cosine, StateCheck, cosine, state_check
-from attnlab.studies.linear.table import CATEGORICAL, DEPTHS, LAWS, trained_range
 
 Family = Literal["gd++", "diag", "omegas"]
 FAMILY_OF: dict[str, Family] = {"GD++": "gd++", "DIAG": "diag", "DIAG, free omegas": "omegas"}

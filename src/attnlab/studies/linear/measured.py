@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import View
+from attnlab.reference.linear_table import LAWS, paper_error
 from attnlab.studies.linear import grids
-from attnlab.studies.linear.table import LAWS, paper_error
 
 LEVEL = 1e-4  # probability that a true statement is refused, each claim
 
