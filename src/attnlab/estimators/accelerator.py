@@ -22,6 +22,9 @@ from attnlab.problems.single_index import STREAMS, Prompts, SingleIndexRegressio
 ITERATIONS = 3  # of the power method for the largest eigenvalue
 INVERSE = 2  # the same for the smallest, right in its order of magnitude
 PROMPTS = 20  # first stream of the prompts; below it are F and z
+# The compiler's own kernels for products in float64 are seven times slower than the library's, and
+# trying them all out takes seconds a program.
+GPU_COMPILER = {"xla_gpu_enable_triton_gemm": False, "xla_gpu_autotune_level": 0}
 STRIPS, SMALL = 4, 512  # strips of a Gram matrix, and the width below which it is one
 
 
@@ -73,15 +76,13 @@ class Accelerator:
         options: tuple[Any, ...],
         *values: Any,
         donate: int = 0,
-        tuned: bool = False,
     ) -> Any:
         """step(arrays, *options, *values), compiled once for its options and the values' shapes.
 
-        The memory of the first `donate` values is given to the result. `tuned` has the compiler try
-        out kernels for the products, which takes it seconds.
+        The memory of the first `donate` values is given to the result.
         """
         with self.session(0):
-            return _program(step, donate, tuned)(self, options, *values)
+            return _program(step, donate)(self, options, *values)
 
     def each(self, function: Callable[[Any], tuple[Any, ...]], values: Any) -> tuple[Any, ...]:
         """What the function gives for each of the values, stacked."""
@@ -211,18 +212,16 @@ def power_start(size: int) -> Any:
 
 
 @cache
-def _program(step: Callable[..., Any], donate: int, tuned: bool) -> Callable[..., Any]:
+def _program(step: Callable[..., Any], donate: int) -> Callable[..., Any]:
     import jax
 
     def program(arrays: Accelerator, options: tuple[Any, ...], *values: Any) -> Any:
         return step(arrays, *options, *values)
 
     program.__name__ = step.__name__
-    # Every size is a program of its own; only the few with large products are worth the trying.
-    hasty = jax.default_backend() == "gpu" and not tuned
-    quick = {"xla_gpu_autotune_level": 0} if hasty else {}
+    compiler = GPU_COMPILER if jax.default_backend() == "gpu" else {}
     given = tuple(range(2, 2 + donate))
-    return jax.jit(program, static_argnums=(0, 1), donate_argnums=given, compiler_options=quick)
+    return jax.jit(program, static_argnums=(0, 1), donate_argnums=given, compiler_options=compiler)
 
 
 def _draws(

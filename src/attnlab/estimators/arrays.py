@@ -64,7 +64,6 @@ class Host:
         options: tuple[Any, ...],
         *values: Any,
         donate: int = 0,
-        tuned: bool = False,
     ) -> Any:
         """step(arrays, *options, *values), which may overwrite the first `donate` values."""
         return step(self, *options, *values)

@@ -132,7 +132,7 @@ def _train_primal(
             for family in plan.families
         )
         values = (np.int32(start), prompts, F, z)
-        rows, labels = arrays.call(_train_block, (layout, count), *values, tuned=True)
+        rows, labels = arrays.call(_train_block, (layout, count), *values)
         for i, family in enumerate(plan.families):
             if family.primal:
                 values = (sums[i], rows[i], labels)
@@ -201,7 +201,7 @@ def _test(
     sums: Any = [np.zeros((len(of_family), 2)) for of_family in fits]
     for start, stop in even_blocks(count, plan.block):
         values = (np.int32(start), prompts, F, groups, constants)
-        sums = arrays.call(_test_block, (maps, stop - start), sums, *values, tuned=True)
+        sums = arrays.call(_test_block, (maps, stop - start), sums, *values)
     for family, of_family, squares in zip(plan.families, fits, arrays.get(sums), strict=True):
         for (_, outcome), (total, fourth) in zip(of_family, squares, strict=True):
             mean = total / count
