@@ -9,7 +9,7 @@ adaptive, split at 0 where the usual activations have their kink, and come with 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -158,9 +158,7 @@ def scaled_constants(
     """
     from scipy.interpolate import CubicSpline
 
-    nodes, weights = np.polynomial.legendre.leggauss(160)
-    u = 5 * (nodes + 1)
-    weights = 5 * weights * np.exp(-u * u / 2) / math.sqrt(2 * math.pi)
+    u, weights = _half_line()
     root = np.sqrt(s)
     grid = np.linspace(float(root.min()), float(root.max()) + 1e-9, 400)
     if np.ptp(root) < 1e-12:
@@ -171,6 +169,14 @@ def scaled_constants(
     rest = (right * right + left * left) @ weights - c0 * c0 - c1 * c1
     table = np.stack([c0, c1, np.sqrt(np.maximum(rest, 0.0))])
     return np.repeat(table, len(s), 1) if len(grid) == 1 else CubicSpline(grid, table.T)(root).T
+
+
+@cache
+def _half_line() -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:
+    """Nodes on (0, 10) and weights of the integral against the normal density there."""
+    nodes, weights = np.polynomial.legendre.leggauss(160)
+    u = 5 * (nodes + 1)
+    return u, 5 * weights * np.exp(-u * u / 2) / math.sqrt(2 * math.pi)
 
 
 def _value(function: Callable[[Any], Any], u: float, name: str) -> float:
