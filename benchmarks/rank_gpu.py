@@ -10,12 +10,12 @@ before a population that would not end within `seconds` (220 unless given; d 64,
 batch 256, 100 timed steps). It needs JAX, equinox and optax and only the library.
 
 First the fused gradients are compared with the plain ones in float32, and then each `program`,
-KERNEL=POINTS,TILE,SPLITS,WARPS,STAGES with a kernel of `KERNELS`, is timed against the default and
-the quickest of each kernel is kept for all that follows; the word `tune` stands for a list of them.
+KERNEL=POINTS,TILE,SPLITS,WARPS,STAGES with a field of `kernel_parts.Programs`, is timed against the
+default and the quickest of each kernel is kept for all that follows; `tune` stands for the list
+`TUNE`. At most half of `seconds` goes into this.
 """
 
 import dataclasses
-import itertools
 import sys
 import time
 
@@ -26,30 +26,20 @@ import optax
 
 from attnlab.models.encoder import EncoderShape, batch_loss_and_gradient
 from attnlab.models.encoder_init import initialise
-from attnlab.models.fused_encoder import Programs, encode
-from attnlab.models.kernel_parts import Program
+from attnlab.models.fused_encoder import encode
+from attnlab.models.kernel_parts import DEFAULT_PROGRAMS, Program, Programs
 
 POINTS, SEEDS, LAYERS, RANKS, PAPER_STEPS = 16, 5, (1, 3, 5), (1, 2, 4, 8, 16, 32, 64), 100_000
-CHECKED, TUNED_LAYERS = (1, 8, 64), 4
-KERNELS = (
-    "perceptron.forward",
-    "perceptron.by_points",
-    "perceptron.by_weights",
-    "attention.forward",
-    "attention.backward",
-)
-TUNE = """
-perceptron.forward=64,64,1,4,3 perceptron.forward=64,128,1,4,2 perceptron.forward=64,128,1,8,3
-perceptron.forward=128,64,1,8,3 perceptron.forward=128,128,1,8,2
-perceptron.by_points=64,64,1,4,3 perceptron.by_points=64,128,1,8,2 perceptron.by_points=64,32,1,4,3
-perceptron.by_points=128,64,1,8,3
-perceptron.by_weights=64,64,2,4,3 perceptron.by_weights=64,128,4,8,2
-perceptron.by_weights=64,128,8,8,3 perceptron.by_weights=128,64,4,8,2
-perceptron.by_weights=32,128,8,8,3
-attention.forward=16,16,1,1,1 attention.forward=32,16,1,2,1 attention.forward=64,16,1,8,1
-attention.backward=16,16,1,1,1 attention.backward=32,16,1,2,1 attention.backward=32,16,1,4,1
-attention.backward=64,16,1,8,1
-"""
+LOW = (1, 8, 64)
+KERNELS = tuple(field.name for field in dataclasses.fields(Programs))
+TUNE = {
+    "perceptron_forward": "64,64,1,4,2 64,128,1,4,3 64,128,1,8,3 128,64,1,8,3 128,128,1,8,2",
+    "perceptron_by_points": "64,64,1,4,2 64,32,1,4,3 64,128,1,8,2 128,64,1,8,2",
+    "perceptron_by_weights": "64,64,2,4,2 64,64,1,4,3 64,64,4,4,3 64,128,4,8,2 128,64,2,8,2 "
+    "32,128,4,8,3",
+    "attention_forward": "16,16,1,1,1 32,16,1,2,1 32,16,1,4,1 64,16,1,8,1",
+    "attention_backward": "16,16,1,1,1 32,16,1,2,1 32,16,1,4,1 64,16,1,8,1",
+}
 
 
 def batch(key, size: int, d: int):
@@ -112,7 +102,7 @@ def products(shape: EncoderShape, batch_size: int) -> list[tuple[float, float]]:
     return [*step, (0.0, 28.0 * weights)]
 
 
-def difference(shape: EncoderShape, model, x, target, programs: Programs):
+def loss_and_gradient(shape: EncoderShape, model, x, target, programs: Programs):
     """Loss and gradient; those of a fused shape with the programs given."""
     if shape.products != "fused":
         return batch_loss_and_gradient(model, x, target)
@@ -130,7 +120,7 @@ def train(shape: EncoderShape, batch_size: int, steps: int, programs: Programs):
 
     def member(model, moments, key):
         x, target = batch(key, batch_size, shape.d)
-        loss, gradient = difference(shape, model, x, target, programs)
+        loss, gradient = loss_and_gradient(shape, model, x, target, programs)
         updates, moments = optimiser.update(gradient, moments, model)
         return eqx.apply_updates(model, updates), moments, loss
 
@@ -166,18 +156,18 @@ def check(base: EncoderShape, batch_size: int, programs: Programs) -> None:
         @jax.jit
         def one(key):
             model = initialise(shape, key)
-            loss, gradient = difference(
+            loss, gradient = loss_and_gradient(
                 shape, model, *batch(jax.random.fold_in(key, 1), batch_size, shape.d), programs
             )
             return loss, jnp.concatenate([leaf.reshape(-1) for leaf in jax.tree.leaves(gradient)])
 
         return one(jax.random.key(0))
 
-    for rank in dict.fromkeys(min(rank, base.d) for rank in CHECKED):
-        shape = dataclasses.replace(base, rank=rank, layers=2)
+    for rank in dict.fromkeys(min(rank, base.d) for rank in LOW):
+        shape = dataclasses.replace(base, rank=rank)
         loss, exact = flat(shape)
         found = []
-        for products_of in ("fused", "auto"):
+        for products_of in ("fused", "auto") if rank == LOW[1] else ("fused",):
             rough = dataclasses.replace(shape, matmul="bfloat16", products=products_of)
             its_loss, gradient = flat(rough)
             error = jnp.linalg.norm(gradient - exact) / jnp.linalg.norm(exact)
@@ -185,55 +175,67 @@ def check(base: EncoderShape, batch_size: int, programs: Programs) -> None:
         print(f"r={rank}: gradient error against float32: {', '.join(found)}", flush=True)
 
 
-def tune(base: EncoderShape, batch_size: int, given: list[str]) -> Programs:
-    """The quickest of the programs given for each kernel, the others as they are by default."""
-    shape = dataclasses.replace(
-        base, rank=min(8, base.d), layers=TUNED_LAYERS, matmul="bfloat16", products="fused"
-    )
-    models = jax.jit(jax.vmap(lambda key: initialise(shape, key)))(
-        jax.random.split(jax.random.key(0), SEEDS)
-    )
-    x, target = jax.jit(jax.vmap(lambda key: batch(key, batch_size, shape.d)))(
-        jax.random.split(jax.random.key(1), SEEDS)
-    )
+def tune(base: EncoderShape, batch_size: int, words: list[str], seconds: float) -> Programs:
+    """The quickest of the programs given for each kernel, the others as they are by default.
 
-    def milliseconds(programs: Programs, forward: bool) -> float:
-        """Of one layer; the sum keeps all of the gradient alive."""
-
-        def one(model, x, target):
-            if forward:
-                return jnp.sum(encode(model, x, programs=programs))
-            gradient = difference(shape, model, x, target, programs)[1]
-            return sum(jnp.sum(leaf) for leaf in jax.tree.leaves(gradient))
-
-        run = jax.jit(jax.vmap(one))
-        timed(lambda: run(models, x, target))
-        repeats = [timed(lambda: run(models, x, target)) for _ in range(30)]
-        return 1e3 * min(repeats) / TUNED_LAYERS
-
-    programs = Programs()
-    for kernel, of_kernel in itertools.groupby(
-        sorted(given, key=lambda word: KERNELS.index(word.split("=")[0])),
-        key=lambda word: word.split("=")[0],
-    ):
-        sublayer, name = kernel.split(".")
-        forward = name == "forward"
-        best = milliseconds(programs, forward)
-        print(f"{kernel} as it is: {best:.4f} ms a layer, {'forward' if forward else 'all'}")
-        for word in of_kernel:
-            program = Program(*map(int, word.split("=")[1].split(",")))
-            part = dataclasses.replace(getattr(programs, sublayer), **{name: program})
-            changed = dataclasses.replace(programs, **{sublayer: part})
+    A program of the attention counts by its sum over the ranks of `LOW`, one of the perceptron at
+    the middle one. `seconds` are not exceeded by more than one program.
+    """
+    begin, programs = time.perf_counter(), DEFAULT_PROGRAMS
+    for kernel in KERNELS:
+        given = [word.split("=")[1] for word in words if word.split("=")[0] == kernel]
+        given += TUNE[kernel].split() if "tune" in words else []
+        if not given:
+            continue
+        ranks = LOW if kernel.startswith("attention") else LOW[1:2]
+        shapes = [
+            dataclasses.replace(base, rank=min(r, base.d), matmul="bfloat16", products="fused")
+            for r in ranks
+        ]
+        best = None
+        for word in ("", *dict.fromkeys(given)):
+            if time.perf_counter() - begin > seconds:
+                break
+            program = Program(*map(int, word.split(","))) if word else getattr(programs, kernel)
+            changed = dataclasses.replace(programs, **{kernel: program})
             try:
-                spent = milliseconds(changed, forward)
-            except Exception as error:  # noqa: BLE001 (a program may ask for too much memory)
+                spent = [milliseconds(shape, batch_size, changed, kernel) for shape in shapes]
+            except Exception as error:
+                # A program may ask for more memory or registers than there are.
                 print(f"  {word}: {type(error).__name__}: {str(error)[:100]!r}", flush=True)
                 continue
-            print(f"  {word}: {spent:.4f} ms", flush=True)
-            if spent < best:
-                best, programs = spent, changed
+            each = ", ".join(f"r={r} {t:.4f}" for r, t in zip(ranks, spent, strict=True))
+            print(f"{kernel}={word or 'as it is'}: {each} ms a layer and step", flush=True)
+            if best is None or sum(spent) < best:
+                best, programs = sum(spent), changed
     print(f"kept: {programs}")
     return programs
+
+
+def milliseconds(
+    shape: EncoderShape, batch_size: int, programs: Programs, kernel: str, repeats: int = 50
+) -> float:
+    """Of one layer: of its forward pass for a kernel of that, of a step of descent for others."""
+
+    def member(key):
+        x, target = batch(jax.random.fold_in(key, 1), batch_size, shape.d)
+
+        def forward(x, _):
+            return encode(model, x, programs=programs), None
+
+        def step(model, _):
+            _, gradient = loss_and_gradient(shape, model, x, target, programs)
+            return jax.tree.map(lambda leaf, slope: leaf - 1e-3 * slope, model, gradient), None
+
+        model = initialise(shape, key)
+        if kernel.endswith("forward"):
+            return jax.lax.scan(forward, x, length=repeats)[0]
+        return jax.lax.scan(step, model, length=repeats)[0]
+
+    run = jax.jit(jax.vmap(member))
+    keys = jax.random.split(jax.random.key(0), SEEDS)
+    timed(lambda: run(keys))
+    return 1e3 * min(timed(lambda: run(keys)) for _ in range(3)) / repeats
 
 
 def populations(base: EncoderShape):
@@ -288,15 +290,15 @@ def main() -> None:
     given = sys.argv[1:] + [""] * 5
     budget, d, mlp = float(given[0] or 220), int(given[1] or 64), int(given[2] or 2048)
     batch_size, steps = int(given[3] or 256), int(given[4] or 100)
-    words = " ".join(TUNE if word == "tune" else word for word in given[5:]).split()
+    words = [word for word in given[5:] if word]
     print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}, population of {SEEDS} seeds")
     on_cpu = jax.default_backend() == "cpu"
     speed, bandwidth = rates(*((512, 1 << 20) if on_cpu else (8192, 1 << 28)))
     listed = ", ".join(f"{name} {rate / 1e12:.1f}" for name, rate in speed.items())
     print(f"measured TFLOP/s: {listed}; copy {bandwidth / 1e9:.0f} GB/s")
     base = EncoderShape(d, d, mlp=mlp)
-    check(base, batch_size, Programs())
-    programs = tune(base, batch_size, words) if words else Programs()
+    check(base, batch_size, DEFAULT_PROGRAMS)
+    programs = tune(base, batch_size, words, budget / 2)
     print(
         "matmul         L  r  wm    H products | steps/s ms/step | GFLOP  GB  floor ms share"
         " TFLOP/s | compile s"

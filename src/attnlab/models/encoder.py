@@ -170,7 +170,7 @@ class Encoder(eqx.Module):
             raise UserError(f"X must hold at least 2 points, got {n}.")
         x = self._encoded(x)
         if self.shape.products == "fused":
-            return fused_encoder.encode(self, x.T).T[:d]
+            return fused_encoder.encode(self, x.T)[..., :d].T
         for block in self.blocks:
             x = block(x)
         return x[:d]
@@ -241,7 +241,11 @@ def _chunks(X: Float[Array, "batch n d"], chunk: int) -> Float[Array, "parts d n
 def _column_loss(
     encoder: Encoder, x: Float[Array, "d n b"], targets: Float[Array, "d n b"]
 ) -> Float[Array, ""]:
-    squares = jnp.sum((encoder.columns(x) - targets) ** 2)
+    out = encoder.columns(x)
+    if encoder.shape.products == "fused":
+        # The kernels leave points as rows: no transpose is left.
+        out, targets = out.T, targets.T
+    squares = jnp.sum((out - targets) ** 2)
     return squares / (x.shape[1] * x.shape[2])
 
 

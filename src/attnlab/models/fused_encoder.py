@@ -70,18 +70,17 @@ def encode(
     return x[: batch * n].reshape(X.shape).astype(X.dtype)
 
 
-def _attention(layer: Any) -> tuple[Array, tuple[Array, ...], Array, Array]:
+def _attention(layer: Any) -> tuple[Array, tuple[Array, Array, Array], Array, Array]:
     rows, d = layer.heads * layer.rank, layer.d
     Q, K, V, O = (  # noqa: E741
         array.reshape(rows, d).astype(jnp.float32) for array in (layer.Q, layer.K, layer.V, layer.O)
     )
-    biases = (layer.query_bias, layer.key_bias, layer.value_bias)
-    return (
-        jnp.stack([Q, K, V]),
-        tuple(_vector(bias, rows) for bias in biases),
-        O / layer.groups,
-        _vector(layer.output_bias, d),
+    biases = (
+        _vector(layer.query_bias, rows),
+        _vector(layer.key_bias, rows),
+        _vector(layer.value_bias, rows),
     )
+    return jnp.stack([Q, K, V]), biases, O / layer.groups, _vector(layer.output_bias, d)
 
 
 def _perceptron(mlp: Any) -> tuple[Array, Array, Array, Array]:

@@ -33,7 +33,7 @@ class Program:
     tile: int = 64
     splits: int = 1
     warps: int = 4
-    stages: int = 2
+    stages: int = 3
 
 
 @dataclass(frozen=True)
