@@ -115,7 +115,7 @@ def test_the_kernels_and_their_derivatives_are_those_of_the_plain_encoder(seed, 
 
 
 def test_a_population_trains_in_a_scan_through_the_encoder(seed):
-    shape = dataclasses.replace(SHAPE, layers=2, matmul="bfloat16", products="fused", bias=False)
+    shape = dataclasses.replace(SHAPE, matmul="bfloat16", products="fused", bias=False)
     X = sequences(seed, 3, 4)
     members = [drawn(shape, seed + i) for i in range(2)]
     population = jax.tree.map(lambda *leaves: jnp.stack(leaves), *members)
