@@ -12,16 +12,9 @@ from attnlab.lab.cell import stream
 from attnlab.lab.part import compute, decode
 from attnlab.models.rank_attention import from_matrices
 from attnlab.studies.rank import grids
-from attnlab.studies.rank.cells_theory import (
-    Bounds,
-    Built,
-    DecayCurve,
-    RankOne,
-    bounds,
-    built,
-    decay,
-    rank_one,
-)
+from attnlab.studies.rank.cells_bounds import Bounds, RankOne, bounds, rank_one
+from attnlab.studies.rank.cells_built import Built, built
+from attnlab.studies.rank.cells_theory import DecayCurve, decay
 from attnlab.studies.rank.cells_training import (
     EncoderRun,
     PairRun,
