@@ -97,7 +97,7 @@ def test_a_trained_configuration_survives_the_store():
 
 def test_the_constructed_start_has_heads_of_rank_one_and_scalar_values():
     config = PairRun(d=5, heads=3, sharpness=2.0)
-    layer = constructed_pair(config, 0, None)
+    layer = constructed_pair(config, 0)
     assert layer.rank == 1
     sizes = np.linalg.norm(layer.Q[:, 0], axis=1) * np.linalg.norm(layer.K[:, 0], axis=1)
     np.testing.assert_allclose(sizes, 10.0, rtol=1e-5)
