@@ -36,7 +36,7 @@ class Panel:
 
 PANELS: dict[Scale, Panel] = {
     "quick": Panel(
-        EncoderRun(d=16, N=8, mlp=64, steps=1500, batch=64, seeds=2),
+        EncoderRun(d=16, N=8, mlp=64, steps=2000, batch=64, seeds=2),
         (1, 8, 16),
         (1,),
         (4, 8),
