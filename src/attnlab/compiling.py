@@ -1,8 +1,9 @@
 """Compiling lightly: for programs that take longer to compile than to run.
 
-XLA's compiler for CPUs spends most of its time in LLVM's optimiser, above all on the code of the
-random generator. At level 1 a program with one draw compiles six times as fast; matrix products
-are calls into a library and do not become slower. Other backends compile as they always do.
+XLA's compiler for CPUs spends most of its time in LLVM's optimiser, much of it on the code of the
+random generator. At level 1 a lone draw of normals took a fifth of the processor time to compile,
+whole programs around draws about two thirds, and an encoder's steps ran as fast as before. Other
+backends compile as they always do.
 """
 
 import functools
