@@ -7,7 +7,7 @@ and the sizes are computed; samples sit on their law and trained rows follow the
 import functools
 
 from attnlab.lab.study import View
-from attnlab.studies.rank import cells_theory, cells_training, grids
+from attnlab.studies.rank import cells_bounds, cells_built, cells_theory, cells_training, grids
 from attnlab.theory.rank_lower_bound import lower_bound
 from attnlab.theory.rank_majority_vote import majority_vote_error
 
@@ -61,7 +61,7 @@ def rows_of(cell):
             return [exact_row(c)]
         exact = exact_row(c)
         return [
-            cells_theory.RankOneResult(
+            cells_bounds.RankOneResult(
                 exact.exact, exact.exact * 0.995, 0.004, exact.exact * 1.005, 0.004,
                 exact.lower_b, exact.lower_c, exact.resting,
             )
@@ -76,10 +76,10 @@ def rows_of(cell):
 
 def exact_row(c):
     error = lower_bound(c.d, 1, c.heads, "C").value
-    found = cells_theory.run_rank_one(cells_theory.RankOne(c.d, c.heads, seed=c.seed))
+    found = cells_bounds.run_rank_one(cells_bounds.RankOne(c.d, c.heads, seed=c.seed))
     if not c.optimise:
         return found
-    return cells_theory.RankOneResult(
+    return cells_bounds.RankOneResult(
         (error + found.exact) / 2, None, None, None, None, found.lower_b, found.lower_c,
         found.resting,
     )  # fmt: skip
@@ -87,14 +87,14 @@ def exact_row(c):
 
 def built_row(c):
     if c.construction in ("biased", "concatenated"):
-        return cells_theory.BuiltResult(None, None, 1.0, None)
+        return cells_built.BuiltResult(None, None, 1.0, None)
     if c.construction == "biased as printed":
-        return cells_theory.BuiltResult(None, None, 0.006, None)
+        return cells_built.BuiltResult(None, None, 0.006, None)
     if c.construction == "full rank":
-        law = cells_theory.full_rank_error(c.d, c.scale).value if c.scale else 0.0
-        return cells_theory.BuiltResult(law, 0.001 if c.scale else 0.0, None, law)
+        law = cells_built.full_rank_error(c.d, c.scale).value if c.scale else 0.0
+        return cells_built.BuiltResult(law, 0.001 if c.scale else 0.0, None, law)
     law = majority_vote_error(c.d, c.heads).value
-    return cells_theory.BuiltResult(law + 0.005, 0.01, None, law)
+    return cells_built.BuiltResult(law + 0.005, 0.01, None, law)
 
 
 @functools.cache

@@ -12,16 +12,9 @@ from attnlab.lab.cell import stream
 from attnlab.lab.part import compute, decode
 from attnlab.models.rank_attention import from_matrices
 from attnlab.studies.rank import grids
-from attnlab.studies.rank.cells_theory import (
-    Bounds,
-    Built,
-    DecayCurve,
-    RankOne,
-    bounds,
-    built,
-    decay,
-    rank_one,
-)
+from attnlab.studies.rank.cells_bounds import Bounds, RankOne, bounds, rank_one
+from attnlab.studies.rank.cells_built import Built, built
+from attnlab.studies.rank.cells_theory import DecayCurve, decay
 from attnlab.studies.rank.cells_training import (
     EncoderRun,
     PairRun,
@@ -104,7 +97,7 @@ def test_a_trained_configuration_survives_the_store():
 
 def test_the_constructed_start_has_heads_of_rank_one_and_scalar_values():
     config = PairRun(d=5, heads=3, sharpness=2.0)
-    layer = constructed_pair(config, 0, None)
+    layer = constructed_pair(config, 0)
     assert layer.rank == 1
     sizes = np.linalg.norm(layer.Q[:, 0], axis=1) * np.linalg.norm(layer.K[:, 0], axis=1)
     np.testing.assert_allclose(sizes, 10.0, rtol=1e-5)

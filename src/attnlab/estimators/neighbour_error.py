@@ -9,12 +9,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from attnlab.compiling import filter_jit_lightly
 from attnlab.errors import UserError
 from attnlab.estimate import Estimate
 from attnlab.problems import arguments
@@ -138,7 +138,7 @@ def _values(
         raise UserError(str(error)) from None  # without JAX's note on its traceback
 
 
-@eqx.filter_jit
+@filter_jit_lightly
 def _run(
     measure: Callable[..., Array],
     predictor: Any,
@@ -148,8 +148,12 @@ def _run(
     chunk: int,
     dtype: Any,
 ) -> Array:
-    keys = jax.random.split(key, samples)
-    return jax.lax.map(lambda one: measure(predictor, problem, one, dtype), keys, batch_size=chunk)
+    # Whole chunks only: a shorter last one would be compiled a second time.
+    keys = jax.random.split(key, -(-samples // chunk) * chunk)
+    values = jax.lax.map(
+        lambda one: measure(predictor, problem, one, dtype), keys, batch_size=chunk
+    )
+    return values[:samples]
 
 
 def _summary(values: np.ndarray) -> Estimate:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float
 
+from attnlab.compiling import filter_jit_lightly
 from attnlab.errors import UserError
 from attnlab.problems import arguments
 from attnlab.problems.neighbours import Neighbours
@@ -140,6 +141,6 @@ def train_adversary(
         return model, jnp.mean(losses[-(steps // 10) :])
 
     keys = jax.random.split(key, arguments.integer("starts", starts, 1))
-    models, losses = jax.jit(jax.vmap(run))(keys)
+    models, losses = filter_jit_lightly(jax.vmap(run))(keys)
     best = int(jnp.argmin(losses))
     return jax.tree.map(lambda leaf: leaf[best], models)

@@ -18,6 +18,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, PyTree
 
+from attnlab.compiling import LIGHT, is_light
 from attnlab.errors import UserError
 from attnlab.problems import arguments
 from attnlab.training import checkpoint as checkpoints
@@ -53,6 +54,7 @@ def train(
     checkpoint: Path | str | None = None,
     save_every: int = 1,
     devices: Sequence[Any] | None = None,
+    lightly: bool = False,
 ) -> Trained:
     """Train every member for `steps` steps: params <- params + factor rate update.
 
@@ -69,7 +71,8 @@ def train(
     One program is compiled for the shapes, `chunk` and the functions; pass the same functions (or
     frozen dataclasses that can be called) and numbers through `members`, and a sweep compiles once.
     With `checkpoint` a run that was killed continues where the file ends, bit for bit. `devices`
-    shards the members over several devices; copies of the last member fill them up.
+    shards the members over several devices; copies of the last member fill them up. `lightly`
+    saves compile time on a CPU (`attnlab.compiling`) and suits short runs.
     """
     steps = arguments.integer("steps", steps, 1)
     chunk = arguments.integer("chunk", chunk, 1)
@@ -115,10 +118,11 @@ def train(
 
     done = int(history["done"])
     step = int(history["ends"][done - 1]) if done else 0
+    advance = _advance_lightly if lightly and is_light() else _advance
     while step < steps and history["active"].any():
         stop = min(step + chunk, steps)
         clock = Clock(*(np.int32(value) for value in (step, stop, replay)))
-        state, memory, report = _advance(
+        state, memory, report = advance(
             program, chunk, mesh, state, memory, members, keys, controls, clock
         )
         report = jax.device_get(_first(report, count))
@@ -160,13 +164,18 @@ def _begin(program, mesh, params, members, keys):
     return _over_members(one, mesh, 0, keys.ndim)(params, members, keys)
 
 
-@partial(jax.jit, static_argnames=("program", "length", "mesh"))
-def _advance(program, length, mesh, state, memory, members, keys, controls, clock):
+def _chunk_of_all(program, length, mesh, state, memory, members, keys, controls, clock):
     def one(state, memory, member, controls, key, clock):
         return chunk(program, length, state, memory, member, key, controls, clock)
 
     many = _over_members(one, mesh, 1, keys.ndim)
     return many(state, memory, members, controls, keys, clock)
+
+
+_advance = jax.jit(_chunk_of_all, static_argnames=("program", "length", "mesh"))
+_advance_lightly = jax.jit(
+    _chunk_of_all, static_argnames=("program", "length", "mesh"), compiler_options=LIGHT
+)
 
 
 def _over_members(one: Callable[..., Any], mesh: Mesh | None, shared: int, own_keys: int) -> Any:

@@ -8,9 +8,12 @@ folder only says what to compute, what to draw and what to check.
 from attnlab.lab.study import Study
 from attnlab.studies import PAPERS
 from attnlab.studies.rank import (
+    cells_bounds,
+    cells_built,
     cells_theory,
     cells_training,
     claims_bounds,
+    claims_figure_1,
     claims_theory,
     claims_training,
 )
@@ -30,14 +33,19 @@ study = Study(
     kinds=(
         cells_training.encoder,
         cells_training.pair,
-        cells_theory.built,
-        cells_theory.bounds,
-        cells_theory.rank_one,
+        cells_built.built,
+        cells_bounds.bounds,
+        cells_bounds.rank_one,
         cells_theory.decay,
         cells_theory.adversary,
         cells_theory.sizes,
     ),
     cells=cells,
     figures=FIGURES,
-    claims=(*claims_theory.CLAIMS, *claims_bounds.CLAIMS, *claims_training.CLAIMS),
+    claims=(
+        *claims_theory.CLAIMS,
+        *claims_bounds.CLAIMS,
+        *claims_figure_1.CLAIMS,
+        *claims_training.CLAIMS,
+    ),
 )

@@ -12,11 +12,11 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from attnlab.compiling import filter_jit_lightly
 from attnlab.errors import UserError
 from attnlab.lab.cell import CellKind, Outcome
 from attnlab.models.encoder import EncoderShape
@@ -33,13 +33,14 @@ from attnlab.studies.rank.training import (
     key_seed,
 )
 from attnlab.theory.rank_upper_bound import best_values, optimised_heads, random_heads
+from attnlab.training.flat_weights import FlatLoss, flatten
 from attnlab.training.outcome import Trained
 from attnlab.training.population import member_keys, train
 from attnlab.training.schedule import adam, scheduled_rate
 
 WARMUP = 0.05
 CHUNK = 100  # steps; the paper's epoch, over whose batches it averages the training loss
-HELD_OUT = 32  # batches of held-out prompts
+HELD_OUT = 256  # batches of held-out prompts
 
 
 @dataclass(frozen=True)
@@ -123,9 +124,8 @@ def run_encoder(config: EncoderRun) -> Outcome[TrainedRow]:
     _check(config)
     keys = jax.random.split(jax.random.key(key_seed(config)), 3)
     start = _initialised(shape, member_keys(keys[0], config.seeds))
-    found = _train(config, loss, start, keys[1])
-    layers = found.params.blocks[0].attention
-    return Outcome(_rows(config, found, loss, keys[2], layers, shape.heads))
+    trained = _train(config, loss, start, keys[1])
+    return Outcome(_rows(config, trained, loss, keys[2], trained[1].blocks[0].attention))
 
 
 @dataclass(frozen=True)
@@ -171,24 +171,30 @@ def run_pair(config: PairRun) -> Outcome[TrainedRow]:
         raise UserError(f"rank must be 1 at the construction, got {config.rank}.")
     _check(config)
     keys = jax.random.split(jax.random.key(key_seed(config)), 3)
-    draw = random_pair if config.start == "random" else constructed_pair
-    layers = [draw(config, i, keys[0]) for i in range(config.seeds)]
-    start = jax.tree.map(lambda *leaves: jnp.stack(leaves), *layers)
-    found = _train(config, loss, start, keys[1])
-    return Outcome(_rows(config, found, loss, keys[2], found.params, config.heads))
+    if config.start == "random":
+        draws = member_keys(keys[0], config.seeds)
+        start = random_pairs(config.heads, config.rank, config.d, draws)
+    else:
+        layers = [constructed_pair(config, i) for i in range(config.seeds)]
+        start = jax.tree.map(lambda *leaves: np.stack(leaves), *layers)
+    trained = _train(config, loss, start, keys[1])
+    return Outcome(_rows(config, trained, loss, keys[2], trained[1]))
 
 
-def random_pair(config: PairRun, member: int, key: Any) -> RankAttention:
+@filter_jit_lightly
+def random_pairs(H: int, r: int, d: int, keys: Any) -> RankAttention:
     """Heads with normal Q and K and V near I / H, so that training starts at uniform attention."""
-    H, r, d = config.heads, config.rank, config.d
-    normals = jax.random.normal(jax.random.fold_in(key, member), (H, 2 * r + d, d), jnp.float32)
-    Q, K, noise = normals[:, :r], normals[:, r : 2 * r], normals[:, 2 * r :]
-    Q = Q / math.sqrt(r)
-    V = jnp.eye(d)[None] / H + noise * (0.1 / d)
-    return RankAttention(Q, K, V, None, products="dot")
+
+    def one(key: Any) -> RankAttention:
+        normals = jax.random.normal(key, (H, 2 * r + d, d), jnp.float32)
+        Q, K, noise = normals[:, :r], normals[:, r : 2 * r], normals[:, 2 * r :]
+        V = jnp.eye(d)[None] / H + noise * (0.1 / d)
+        return RankAttention(Q / math.sqrt(r), K, V, None, products="dot")
+
+    return jax.vmap(one)(keys)
 
 
-def constructed_pair(config: PairRun, member: int, key: Any) -> RankAttention:
+def constructed_pair(config: PairRun, member: int) -> RankAttention:
     """The best rank-1 heads that L-BFGS finds, with softmax in the place of their hardmax."""
     heads = optimised_heads(random_heads(config.d, config.heads, key_seed(config) + member))
     size = math.sqrt(config.sharpness * config.d)
@@ -198,7 +204,7 @@ def constructed_pair(config: PairRun, member: int, key: Any) -> RankAttention:
     return RankAttention(Q, K, V, None, products="dot")
 
 
-@eqx.filter_jit
+@filter_jit_lightly
 def _initialised(shape: EncoderShape, keys: Any) -> Any:
     return jax.vmap(lambda key: initialise(shape, key, jnp.float32))(keys)
 
@@ -210,10 +216,12 @@ def _check(config: EncoderRun | PairRun) -> None:
     arguments.positive("rate", config.rate)
 
 
-def _train(config: EncoderRun | PairRun, loss: Any, start: Any, key: Any) -> Trained:
-    return train(
-        loss,
-        start,
+def _train(config: EncoderRun | PairRun, loss: Any, start: Any, key: Any) -> tuple[Trained, Any]:
+    """What training did, and the trained models."""
+    layout, vectors = flatten(start)
+    found = train(
+        FlatLoss(loss, layout),
+        vectors,
         alike(config.rate, config.steps, WARMUP, config.seeds),
         member_keys(key, config.seeds),
         adam,
@@ -221,15 +229,18 @@ def _train(config: EncoderRun | PairRun, loss: Any, start: Any, key: Any) -> Tra
         chunk=min(CHUNK, config.steps),
         rate=scheduled_rate,
         replay=config.replay,
+        lightly=True,
     )
+    return found, layout.model(np.asarray(found.params))
 
 
 def _rows(
-    config: EncoderRun | PairRun, found: Trained, loss: Any, key: Any, layers: Any, heads: int
+    config: EncoderRun | PairRun, trained: tuple[Trained, Any], loss: Any, key: Any, layers: Any
 ) -> list[TrainedRow]:
-    test = np.asarray(held_out(loss, HELD_OUT, found.params, key), float)
+    found, models = trained
+    test = np.asarray(held_out(loss, HELD_OUT, models, key), float)
     angles, norms = (np.asarray(a) for a in _forms(layers, config.d))
-    sizes = sum(leaf[0].size for leaf in jax.tree.leaves(found.params))
+    sizes = sum(leaf[0].size for leaf in jax.tree.leaves(models))
     rows = []
     for i in range(config.seeds):
         forms = np.asarray(score_matrices(jax.tree.map(lambda leaf, i=i: leaf[i], layers)))
@@ -237,7 +248,7 @@ def _rows(
         rows.append(
             TrainedRow(
                 member=i,
-                head_count=heads,
+                head_count=layers.heads,
                 weights=sizes,
                 test=None if lost else _finite(test[i].mean()),
                 test_error=None if lost else _finite(test[i].std(ddof=1) / math.sqrt(HELD_OUT)),
@@ -253,7 +264,7 @@ def _rows(
     return rows
 
 
-@eqx.filter_jit
+@filter_jit_lightly
 def _forms(layers: Any, d: int) -> Any:
     return jax.vmap(lambda layer: angle_and_norm(layer, d))(layers)
 
@@ -266,5 +277,5 @@ def _finite(value: Any) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-encoder = CellKind("rank_encoder", EncoderRun, TrainedRow, run_encoder)
-pair = CellKind("rank_pair", PairRun, TrainedRow, run_pair)
+encoder = CellKind("rank_encoder", EncoderRun, TrainedRow, run_encoder, version=2)
+pair = CellKind("rank_pair", PairRun, TrainedRow, run_pair, version=2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from attnlab.lab.study import Claim, Judgement, View
-from attnlab.studies.rank import grids, measured
+from attnlab.studies.rank import grids, grids_theory, measured
 from attnlab.studies.rank.measured import LEVEL, threshold
 from attnlab.theory.rank_lower_bound import lower_bound
 
@@ -22,13 +22,13 @@ def _one_layer(view: View) -> Judgement:
             for row in view.rows(cell):
                 if row.test is not None:
                     found.append((f"trained from {start}", row.test, row.test_error, bound))
-    for cell in grids.adversaries(view.scale, view.seed):
+    for cell in grids_theory.adversaries(view.scale, view.seed):
         row = view.row(cell)
         found.append(("adversary", row.error, row.standard_error, row.bound))
     for d in (8, 16):
-        for cell in grids.random_heads(d, view.seed):
+        for cell in grids_theory.random_heads(d, view.seed):
             found.append(("random", view.row(cell).exact, 0.0, view.row(cell).lower_c))
-    for cell in grids.optimised_cells(view.seed):
+    for cell in grids_theory.optimised_cells(view.seed):
         found.append(("optimised", view.row(cell).exact, 0.0, view.row(cell).lower_c))
     z = threshold(len(found))
     below = [name for name, error, spread, bound in found if error + z * spread < bound - 1e-9]
@@ -45,16 +45,17 @@ def _one_layer(view: View) -> Judgement:
 
 
 def _two_layers(view: View) -> Judgement:
-    row = view.row(grids.vote_below_bound())
-    laws = [(cell.config, view.row(cell)) for cell in grids.vote_laws()]
+    row = view.row(grids_theory.vote_below_bound())
+    laws = [(cell.config, view.row(cell)) for cell in grids_theory.vote_laws()]
     many = [(c, r) for c, r in laws if c.heads > 4000]
     below = [c for c, r in many if r.vote < r.lower_b_vote]
+    ds = ", ".join(map(str, grids_theory.VOTE_DS))
     few = [c for c, r in laws if c.heads < 4000 and r.vote < r.lower_b_vote]
     return Judgement(
         "holds" if row.vote < row.lower_b_vote and len(below) == len(many) else "fails",
         f"vote of 4001 heads, d = 64: error {row.vote:.4f}; below the bound at {len(below)} of "
-        f"{len(many)} sizes with more than 4000 heads (d = {', '.join(map(str, grids.VOTE_DS))}), "
-        f"at {len(few)} of {len(laws) - len(many)} with {grids.VOTE_HEADS[0]}",
+        f"{len(many)} sizes with more than 4000 heads (d = {ds}), "
+        f"at {len(few)} of {len(laws) - len(many)} with {grids_theory.VOTE_HEADS[0]}",
         f"above {row.lower_b_vote:.4f} for any single layer of 4065 heads of rank 1, d = 64",
         "exact law against the bound for the heads of both layers together",
         "The bound is about one layer without residual, norm or MLP; the vote has two layers and "
@@ -64,14 +65,16 @@ def _two_layers(view: View) -> Judgement:
 
 
 def _full_rank(view: View) -> Judgement:
-    at = {rank: [view.row(cell) for cell in grids.bound_curves(rank)] for rank in (1, 63, 64)}
+    at = {
+        rank: [view.row(cell) for cell in grids_theory.bound_curves(rank)] for rank in (1, 63, 64)
+    }
     full = max(max(row.lower_a, row.lower_b, row.lower_c) for row in at[64])
     almost = max(row.lower_b for row in at[63])
     first = at[1][0]
     ordered = all(
         row.lower_a <= row.lower_b + 1e-12 and row.lower_b <= row.lower_c + 1e-12
-        for rank in grids.BOUND_RANKS
-        for row in (view.row(cell) for cell in grids.bound_curves(rank))
+        for rank in grids_theory.BOUND_RANKS
+        for row in (view.row(cell) for cell in grids_theory.bound_curves(rank))
     )
     good = full == 0 and almost == 0 and ordered and 0.4 < first.lower_c <= 0.5
     return Judgement(
@@ -85,7 +88,7 @@ def _full_rank(view: View) -> Judgement:
 
 
 def _ridge(view: View) -> Judgement:
-    cells = grids.ridge_cells(view.seed)
+    cells = grids_theory.ridge_cells(view.seed)
     rows = [view.row(cell) for cell in cells]
     z = threshold(2 * len(rows))
     below = all(row.fitted - z * row.fitted_error <= row.exact for row in rows)
@@ -108,14 +111,16 @@ def _ridge(view: View) -> Judgement:
 
 
 def _plateau(view: View) -> Judgement:
-    rows = [view.row(cell) for cell in grids.random_heads(8, view.seed)]
+    rows = [view.row(cell) for cell in grids_theory.random_heads(8, view.seed)]
     errors = [row.exact for row in rows]
     falls = all(b < a for a, b in pairwise(errors))
     near = errors[-1] < 1.5 * rows[-1].resting
     return Judgement(
         "holds" if falls and near else "fails",
         "d = 8, random q and k: "
-        + ", ".join(f"{e:.3f} (H = {H})" for e, H in zip(errors, grids.RANDOM_HEADS, strict=True)),
+        + ", ".join(
+            f"{e:.3f} (H = {H})" for e, H in zip(errors, grids_theory.RANDOM_HEADS, strict=True)
+        ),
         f"falling towards (1 − η₁²)/2 = {rows[0].resting:.3f}",
         "exact for the heads drawn; H = 1024 within a factor of 1.5, our line",
     )

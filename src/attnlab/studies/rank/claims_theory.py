@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Claim, Judgement, View
-from attnlab.studies.rank import grids
+from attnlab.studies.rank import grids_theory
 from attnlab.studies.rank.measured import LEVEL, line, slope, threshold
 from attnlab.theory.rank_constructions import full_rank_error, full_rank_rate
 
@@ -16,13 +16,13 @@ TIES = 2  # prompts of a sample whose two best scores float32 cannot order
 
 
 def _fact_1(view: View) -> Judgement:
-    soft, hard = (view.row(cell) for cell in grids.full_rank(view.seed))
+    soft, hard = (view.row(cell) for cell in grids_theory.full_rank(view.seed))
     z = threshold(1)
     away = abs(soft.error - soft.law) / soft.standard_error
-    curve = [full_rank_error(16, c).value for c in grids.SCALES_C]
+    curve = [full_rank_error(16, c).value for c in grids_theory.SCALES_C]
     falls = all(b < a for a, b in pairwise(curve))
     # Beyond c = 64 the law is its limit const / c to better than 5%.
-    limit = curve[-1] / full_rank_rate(16, grids.SCALES_C[-1])
+    limit = curve[-1] / full_rank_rate(16, grids_theory.SCALES_C[-1])
     good = away <= z and hard.error <= 1e-10 and falls and abs(limit - 1) < 0.05
     return Judgement(
         "holds" if good else "fails",
@@ -36,7 +36,7 @@ def _fact_1(view: View) -> Judgement:
 
 def _fact_3(view: View) -> Judgement:
     cells = {
-        name: grids.biased(name, view.seed)
+        name: grids_theory.biased(name, view.seed)
         for name in ("biased", "biased as printed", "concatenated")
     }
     rates = {name: view.row(cell).agreement for name, cell in cells.items()}
@@ -58,7 +58,7 @@ def _fact_3(view: View) -> Judgement:
 
 def _decay(view: View) -> Judgement:
     slopes, steps, apart = [], [], []
-    for cell in grids.decay_cells():
+    for cell in grids_theory.decay_cells():
         rows = view.rows(cell)
         logs = [math.log(row.correlation) for row in rows]
         slopes.append(line([row.gap for row in rows], logs)[0])
@@ -93,12 +93,12 @@ def _agrees(view: View, cells: list[Cell]) -> Judgement:
 
 
 def _vote(view: View) -> Judgement:
-    return _agrees(view, grids.votes(view.seed))
+    return _agrees(view, grids_theory.votes(view.seed))
 
 
 def _vote_rate(view: View) -> Judgement:
-    laws = {(cell.config.d, cell.config.heads): view.row(cell) for cell in grids.vote_laws()}
-    ds, Hs = grids.VOTE_DS, grids.VOTE_HEADS
+    laws = {(cell.config.d, cell.config.heads): view.row(cell) for cell in grids_theory.vote_laws()}
+    ds, Hs = grids_theory.VOTE_DS, grids_theory.VOTE_HEADS
     in_heads = slope(Hs, [laws[64, H].vote for H in Hs])
     in_d = slope(ds, [laws[d, Hs[-1]].vote for d in ds])
     # d log atan(u) / d log u = 1 - 2 u^2 / 3 at small u = (pi/2) sqrt(d / H).
@@ -119,7 +119,7 @@ def _vote_rate(view: View) -> Judgement:
 def _single(view: View) -> Judgement:
     found = {
         cell.config.d: (view.row(cell).single_head - 0.5) * math.sqrt(cell.config.d)
-        for cell in grids.vote_laws()
+        for cell in grids_theory.vote_laws()
     }
     limit = math.sqrt(2 / math.pi) / math.pi
     worst = max(abs(value / limit - 1) * d for d, value in found.items())
@@ -132,11 +132,11 @@ def _single(view: View) -> Judgement:
 
 
 def _theorem_34(view: View) -> Judgement:
-    return _agrees(view, [grids.vote_by_mlp(view.seed)])
+    return _agrees(view, [grids_theory.vote_by_mlp(view.seed)])
 
 
 def _habit(view: View) -> Judgement:
-    rows = view.rows(grids.size_cell())
+    rows = view.rows(grids_theory.size_cell())
     others = [row for row in rows if row.share != 1]
     verdict = "holds" if not others else "holds as corrected"
     if any(row.share > 1 for row in rows) or len(others) > len(rows) / 2:

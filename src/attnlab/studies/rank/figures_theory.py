@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from attnlab.lab.study import Figure, View
-from attnlab.studies.rank import grids
+from attnlab.studies.rank import grids, grids_theory
 from attnlab.theory.rank_constructions import full_rank_error, full_rank_rate
 from attnlab.theory.rank_lower_bound import lower_bound
 
@@ -24,10 +24,10 @@ def _pair(view: View) -> Rows:
             value = lower_bound(d, 1, H, variant).value  # pyright: ignore[reportArgumentType]
             rows.append({"heads": H, "error": value, "what": name, "line": True})
     if d in (8, 16):
-        for cell in grids.random_heads(d, view.seed):
+        for cell in grids_theory.random_heads(d, view.seed):
             error = view.row(cell).exact
             rows.append({"heads": cell.config.heads, "error": error, "what": "random, exact"})
-    for cell in grids.optimised_cells(view.seed):
+    for cell in grids_theory.optimised_cells(view.seed):
         if cell.config.d == d:
             error = view.row(cell).exact
             rows.append({"heads": cell.config.heads, "error": error, "what": "optimised, exact"})
@@ -63,8 +63,8 @@ def _bounds(view: View) -> Rows:
             "B": view.row(cell).lower_b,
             "C": view.row(cell).lower_c,
         }
-        for rank in grids.BOUND_RANKS
-        for cell in grids.bound_curves(rank)
+        for rank in grids_theory.BOUND_RANKS
+        for cell in grids_theory.bound_curves(rank)
     ]
 
 
@@ -87,7 +87,7 @@ def _full_rank(view: View) -> Rows:
         for d in (16, 64)
         for c in (2.0**k for k in range(11))
     ]
-    soft = grids.full_rank(view.seed)[0]
+    soft = grids_theory.full_rank(view.seed)[0]
     found = view.row(soft)
     sampled = {"c": soft.config.scale, "d": soft.config.d, "sampled": found.error}
     return [*rows, {**sampled, "standard_error": found.standard_error}]
@@ -117,7 +117,7 @@ def _votes(view: View) -> Rows:
             "limit": view.row(cell).vote_limit,
             "bound": view.row(cell).lower_b_vote,
         }
-        for cell in grids.vote_laws()
+        for cell in grids_theory.vote_laws()
     ]
     return rows + [
         {
@@ -127,7 +127,7 @@ def _votes(view: View) -> Rows:
             "sampled": view.row(cell).error,
             "standard_error": view.row(cell).standard_error,
         }
-        for cell in grids.votes(view.seed)
+        for cell in grids_theory.votes(view.seed)
     ]
 
 
@@ -151,7 +151,7 @@ def _decay(view: View) -> Rows:
     return [
         {"d": cell.config.d, "gap": row.gap, "correlation": row.correlation,
          "by_thresholds": row.by_thresholds}
-        for cell in grids.decay_cells()
+        for cell in grids_theory.decay_cells()
         for row in view.rows(cell)
     ]  # fmt: skip
 
@@ -172,7 +172,7 @@ def _sizes(view: View) -> Rows:
     return [
         {"model": row.model, "d": row.d, "heads": row.heads, "rank": row.rank, "share": row.share,
          "least_angle": row.least_angle}
-        for row in view.rows(grids.size_cell())
+        for row in view.rows(grids_theory.size_cell())
     ]  # fmt: skip
 
 

@@ -15,21 +15,7 @@ from typing import Any
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Scale
-from attnlab.studies.rank.cells_theory import (
-    Adversary,
-    Bounds,
-    Built,
-    Construction,
-    DecayCurve,
-    PublicSizes,
-    RankOne,
-    adversary,
-    bounds,
-    built,
-    decay,
-    rank_one,
-    sizes,
-)
+from attnlab.studies.rank import grids_theory
 from attnlab.studies.rank.cells_training import EncoderRun, PairRun, encoder, pair
 
 
@@ -50,7 +36,7 @@ class Panel:
 
 PANELS: dict[Scale, Panel] = {
     "quick": Panel(
-        EncoderRun(d=16, N=8, mlp=64, steps=1500, batch=128, seeds=2),
+        EncoderRun(d=16, N=8, mlp=64, steps=2000, batch=64, seeds=2),
         (1, 8, 16),
         (1,),
         (4, 8),
@@ -193,114 +179,12 @@ def pair_cells(scale: Scale, seed: int, start: str = "random") -> list[Cell]:
     ]
 
 
-SCALES_C = (1.0, 4.0, 16.0, 64.0, 256.0)
-
-
-def full_rank(seed: int) -> list[Cell]:
-    """Fact 1: an orthonormal pair at c = 64, and hardmax over 64 independent points."""
-    return [
-        built(Built("full rank", 16, 2, True, 64.0, seed=seed), cost=60.0),
-        built(Built("full rank", 16, 64, seed=seed), cost=60.0),
-    ]
-
-
-def biased(construction: Construction, seed: int) -> Cell:
-    return built(Built(construction, 64, 16, seed=seed), cost=60.0)
-
-
-VOTE_SIZES = ((8, 63), (16, 255))
-
-
-def votes(seed: int) -> list[Cell]:
-    return [
-        built(Built("vote", d, heads=H, samples=2000, seed=seed), cost=8.0) for d, H in VOTE_SIZES
-    ]
-
-
-def vote_by_mlp(seed: int) -> Cell:
-    return built(Built("vote by MLP", 8, heads=63, samples=2000, seed=seed), cost=8.0)
-
-
-VOTE_DS, VOTE_HEADS = (16, 32, 64), (1023, 4095, 16_383)
-
-
-def vote_laws() -> list[Cell]:
-    return [bounds(Bounds(d, 1, H)) for d in VOTE_DS for H in VOTE_HEADS]
-
-
-def vote_below_bound() -> Cell:
-    """H = 4001 of d = 64, where two layers pass below the bound on one."""
-    return bounds(Bounds(64, 1, 4001))
-
-
-BOUND_RANKS = (1, 2, 8, 32, 63, 64)
-
-
-def bound_curves(rank: int) -> list[Cell]:
-    return [bounds(Bounds(64, rank, 4**k)) for k in range(8)]
-
-
-def ridge_cells(seed: int) -> list[Cell]:
-    return [
-        rank_one(RankOne(d, H, samples=4000, seed=seed), cost=3.0)
-        for d, H in ((8, 16), (8, 64), (16, 32))
-    ]
-
-
-RANDOM_HEADS = (16, 64, 256, 1024)
-
-
-def random_heads(d: int, seed: int) -> list[Cell]:
-    return [rank_one(RankOne(d, H, seed=seed), cost=H / 100) for H in RANDOM_HEADS]
-
-
-def optimised_cells(seed: int) -> list[Cell]:
-    return [
-        rank_one(RankOne(8, H, optimise=200, seed=seed), cost=3.0) for H in (2, 4, 8, 16, 32, 64)
-    ]
-
-
-def decay_cells() -> list[Cell]:
-    return [decay(DecayCurve(32), cost=8.0), decay(DecayCurve(64, checked=False), cost=8.0)]
-
-
-def adversaries(scale: Scale, seed: int) -> list[Cell]:
-    """Heads trained against bounds (B) and (C)."""
-    asked = [(4, 1, 4, True), (4, 2, 2, False)]
-    steps = 300
-    if scale != "quick":
-        steps = 2000
-        asked = [
-            (d, r, H, s) for d in (4, 5) for r in (1, 2) for H in (1, 2, 4) for s in (False, True)
-        ]
-    return [
-        adversary(Adversary(d, r, H, s, steps=steps, seed=seed), cost=80.0) for d, r, H, s in asked
-    ]
-
-
-def size_cell() -> Cell:
-    return sizes(PublicSizes())
-
-
 def cells(scale: Scale, seed: int) -> Sequence[Cell]:
     """Everything the study asks for."""
-    biases: tuple[Construction, ...] = ("biased", "biased as printed", "concatenated")
-    # Closed forms first: a run that is stopped early has them.
     asked = chain(
-        [vote_below_bound(), size_cell()],
-        vote_laws(),
-        *(bound_curves(rank) for rank in BOUND_RANKS),
-        ridge_cells(seed),
-        *(random_heads(d, seed) for d in (8, 16)),
-        optimised_cells(seed),
-        decay_cells(),
-        full_rank(seed),
-        [biased(name, seed) for name in biases],
-        votes(seed),
-        [vote_by_mlp(seed)],
+        grids_theory.cells(scale, seed),
         pair_cells(scale, seed),
         pair_cells(scale, seed, "construction"),
-        adversaries(scale, seed),
         figure_1_cells(scale, seed),
         [replayed(scale, seed), fresh(scale, seed)],
         without_mlp(scale, seed),

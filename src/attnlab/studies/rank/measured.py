@@ -15,6 +15,8 @@ from attnlab.lab.study import Judgement, Scale, View
 from attnlab.studies.rank import grids
 
 LEVEL = 1e-5
+FACTOR = 2.0
+LINE = f"a factor of {FACTOR:g} between the worst of one side and the best of the other, our line"
 
 
 def threshold(comparisons: int) -> float:
@@ -59,6 +61,18 @@ def seeds(view: View, cell: Cell) -> Seeds:
 
 def weights(view: View, cell: Cell) -> int:
     return view.rows(cell)[0].weights
+
+
+def sides(view: View, layers: int) -> tuple[list[Cell], list[Cell]]:
+    """Low-rank and full-rank cells of Figure 1 at one depth, all widths."""
+    d = grids.PANELS[view.scale].base.d
+    every = [
+        cell
+        for width in grids.widths(d)
+        for cell in grids.figure_1(view.scale, layers, width, view.seed)
+    ]
+    low = [cell for cell in every if cell.config.rank < d]
+    return low, [cell for cell in every if cell.config.rank == d]
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from attnlab.compiling import filter_jit_lightly
 from attnlab.lab.cell import stream
 from attnlab.models.encoder import Encoder, batch_loss
 from attnlab.models.rank_attention import RankAttention, score_matrices
@@ -83,7 +83,7 @@ def answers(
     return layer.columns(X.T, y.T[:, None, :])[:, 0].T
 
 
-@eqx.filter_jit
+@filter_jit_lightly
 def held_out(loss: Any, parts: int, models: Any, keys: Any) -> Float[Array, "members parts"]:
     """The loss of every model on `parts` fresh batches, the same for all."""
 

@@ -1,0 +1,65 @@
+"""A member's weights as one vector, for models whose many small arrays cost more than their sums.
+
+The trainer updates, checks and keeps every array of a model in loops of their own, and each loop
+is compiled. As one vector an encoder of one layer compiled in three fifths of the processor time,
+and the training is the same up to rounding, since Adam and the guard act on each number
+alone and the clip on the norm of all.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, PyTree
+
+from attnlab.errors import UserError
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where every array of a model lies in its vector; equal for models of the same shape."""
+
+    structure: Any  # jax.tree_util.PyTreeDef
+    shapes: tuple[tuple[int, ...], ...]
+
+    @property
+    def size(self) -> int:
+        """Numbers in the whole model."""
+        return sum(map(math.prod, self.shapes))
+
+    def model(self, vectors: Float[Array | np.ndarray, "*members size"]) -> PyTree:
+        """The model of a vector, or the models of a population with the members as first axis."""
+        leaves, start = [], 0
+        for shape in self.shapes:
+            stop = start + math.prod(shape)
+            leaves.append(vectors[..., start:stop].reshape((*vectors.shape[:-1], *shape)))
+            start = stop
+        return jax.tree.unflatten(self.structure, leaves)
+
+
+@dataclass(frozen=True)
+class FlatLoss:
+    """`loss(model, key, member)` as a function of the model's vector."""
+
+    loss: Any
+    layout: Layout
+
+    def __call__(self, vector: Float[Array, " size"], key: Any, member: Any) -> Float[Array, ""]:
+        return self.loss(self.layout.model(vector), key, member)
+
+
+def flatten(models: PyTree) -> tuple[Layout, np.ndarray]:
+    """The layout of one member and the vectors of all, (members, size)."""
+    leaves, structure = jax.tree.flatten(models)
+    arrays = [np.asarray(leaf) for leaf in leaves]
+    if len({(array.shape[:1], array.dtype) for array in arrays}) != 1:
+        raise UserError(
+            "models must be arrays of one dtype with the members as their first axis, got "
+            f"{sorted({f'{array.dtype}{list(array.shape[:1])}' for array in arrays})}."
+        )
+    layout = Layout(structure, tuple(array.shape[1:] for array in arrays))
+    return layout, np.concatenate([array.reshape(len(array), -1) for array in arrays], axis=1)
