@@ -8,21 +8,26 @@ of diagonal solutions that benchmarks/linear_diagonal.py wrote: further proposal
 The last lines are Table 1's FULL rows: the best seed's loss, its standard error, the paper's value.
 """
 
+import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+# Trying out kernels takes the compiler longer than training does.
+os.environ.setdefault("XLA_FLAGS", "--xla_gpu_autotune_level=0 --xla_gpu_enable_triton_gemm=false")
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnlab.models.linear_weights import DiagWeights, FullWeights
+from attnlab.models.axis_weights import AxisWeights
+from attnlab.models.linear_weights import DiagWeights
 from attnlab.problems.noise import parse_noise
 from attnlab.problems.noisy_regression import NoisyRegression
 from attnlab.reference.linear_table import DEPTHS, LAWS, PAPER
-from attnlab.training.fresh_sample import Objective, Sampling, begin, score, search
-from attnlab.training.full_growth import grow_full
+from attnlab.training.fresh_sample import Objective, Sampling, begin, score, search_many
+from attnlab.training.full_growth import AMPLITUDES, PLACES, ROUGHNESS, Effort, grow_full
 from attnlab.training.recipes import NoiseTable, noise_tables
 
 NOISE = [parse_noise(law) for law in LAWS]
@@ -30,28 +35,36 @@ ORDER = (5, 8, 3, 9, 7, 2, 4, 6, 1, 0)
 DEPTH = DEPTHS[-1]
 
 
-def diagonal(file, law, depth: int) -> FullWeights | None:
+def diagonal(file, law, depth: int) -> DiagWeights | None:
     """A diagonal solution; where there is no noise that of GD++, which is trained on its law."""
     family = "diag" if law.second_moment() else "gd++"
     names = [f"{family}/{law.name}/0/{depth}/{part}" for part in ("p_x", "p_y", "q_x", "q_y")]
     if file is None or names[0] not in file:
         return None
-    return DiagWeights(*(jnp.asarray(file[name]) for name in names)).full(10)
+    return DiagWeights(*(jnp.asarray(file[name]) for name in names))
 
 
-def compile_all(problem: NoisyRegression, noise: NoiseTable) -> None:
-    """One program a depth, compiled side by side: a search of no step and a score."""
+def compile_all(problem: NoisyRegression, noise: NoiseTable, effort: Effort, given: bool) -> None:
+    """Every program of every depth, compiled side by side: searches of no step and a score."""
+    zero, one = (jnp.asarray(number, jnp.int32) for number in (0, 1))
 
-    def one(depth: int) -> None:
+    def compiled(depth: int, starts: int, sampling: Sampling) -> None:
         with jax.enable_x64(True):
-            zero, one = (jnp.asarray(number, jnp.int32) for number in (0, 1))
-            weights = FullWeights(*(jnp.zeros((depth, 1, 11, 11)),) * 2)
+            weights = AxisWeights(
+                *(jnp.zeros(shape) for shape in ((depth, 2, 2), (depth,), (depth, 2, 2), (depth,)))
+            )
             objective, key = Objective(noise, jnp.asarray(1.0)), jax.random.key(0)
-            search(problem, Sampling(), begin(weights), key, objective, zero, one)
-            score(problem, Sampling(), weights, key, objective, one)[0].block_until_ready()
+            many = jax.tree.map(lambda leaf: jnp.stack([leaf] * starts), begin(weights))
+            search_many(problem, sampling, many, key, objective, zero, one)
+            score(problem, effort.fine, weights, key, objective, one)[0].block_until_ready()
 
-    with ThreadPoolExecutor(DEPTH) as pool:
-        list(pool.map(one, range(1, DEPTH + 1)))
+    single = len(PLACES) * len(ROUGHNESS) + 1 + given
+    sizes = {(1, 1 + given), (2, single)}
+    sizes |= {(depth, single + len(AMPLITUDES)) for depth in range(3, DEPTH + 1)}
+    programs = [(depth, number, effort.coarse) for depth, number in sizes]
+    programs += [(depth, min(effort.kept, number), effort.fine) for depth, number in sizes]
+    with ThreadPoolExecutor(len(programs)) as pool:
+        list(pool.map(lambda program: compiled(*program), programs))
 
 
 def main() -> None:
@@ -63,7 +76,9 @@ def main() -> None:
     found: dict[str, np.ndarray] = {}
     best: dict[tuple[int, int], tuple[float, float]] = {}
     start = time.perf_counter()
-    compile_all(problem, jax.tree.map(lambda part: part[0], tables))
+    effort = Effort()
+    first = jax.tree.map(lambda part: part[0], tables)
+    compile_all(problem, first, effort, bool(given[3]))
     print(f"[{time.perf_counter() - start:5.0f} s] compiled", flush=True)
     for seed in range(seeds):
         for i in ORDER:
@@ -80,6 +95,7 @@ def main() -> None:
                 jax.random.fold_in(jax.random.key(seed), i),
                 DEPTH,
                 starts=[diagonal(starts, law, depth) for depth in range(1, DEPTH + 1)],
+                effort=effort,
             )
             for model in grown:
                 name = f"{law.name}/{seed}/{model.depth}"

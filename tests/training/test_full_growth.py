@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from attnlab.errors import UserError
+from attnlab.models.axis_weights import AxisWeights
 from attnlab.models.linear_transformer import final_weights
-from attnlab.models.linear_weights import FullWeights
+from attnlab.models.linear_weights import FullWeights, GDPlusPlus
 from attnlab.problems.noise import Uniform
 from attnlab.problems.noisy_regression import NoisyRegression
 from attnlab.theory.linear_laws import one_layer_loss
-from attnlab.training import fresh_sample
+from attnlab.training import fresh_sample, full_growth
 from attnlab.training.fresh_sample import Objective, Sampling, balanced, begin, chosen, search
 from attnlab.training.full_growth import Effort, grow_full
 from attnlab.training.recipes import noise_tables
@@ -19,7 +20,7 @@ __all__ = ["double_precision"]
 
 PROBLEM = NoisyRegression(2, 10, Uniform(2))
 SAMPLING = Sampling(chunk=256, pool=1024, worst=64, compared=1024)
-EFFORT = Effort((6, 1), (6, 2), (2, 2), (2, 2), 16, SAMPLING)
+EFFORT = Effort((6, 1), (6, 2), (2, 2), 2, 16, SAMPLING, SAMPLING)
 
 
 def noise():
@@ -58,11 +59,27 @@ def test_growth_is_the_same_twice(grown, seed):
 
 def test_a_given_start_is_never_lost(grown, seed):
     # One step of a search that may do nothing: the given network must come back as it was.
-    idle = Effort((0, 1), (0, 1), (0, 1), (0, 1), 8, SAMPLING)
-    start = [grown[0].weights]
-    (kept,) = grow_full(PROBLEM, noise(), jax.random.key(seed), 1, starts=start, effort=idle)
+    idle = Effort((0, 1), (0, 1), (0, 1), 2, 8, SAMPLING, SAMPLING)
+    step = 1 / (PROBLEM.n + PROBLEM.d + 1 + PROBLEM.noise.second_moment())
+    given = GDPlusPlus(jnp.zeros(1), jnp.full(1, -step)).diag()
+    (kept,) = grow_full(PROBLEM, noise(), jax.random.key(seed), 1, starts=[given], effort=idle)
     assert kept.origin == "given"
-    np.testing.assert_allclose(kept.weights.P, grown[0].weights.P)
+    np.testing.assert_allclose(kept.weights.P, given.full(PROBLEM.d).P)
+
+
+def test_pairs_of_layers_are_proposed_on_the_network_two_depths_below(grown, seed):
+    trained = [each.axis for each in grown]
+    proposed = dict(full_growth._proposals(jax.random.key(seed), trained))
+    assert {weights.depth for weights in proposed.values()} == {3}
+    pairs = [weights for name, weights in proposed.items() if name.startswith("pair")]
+    for weights in pairs:
+        np.testing.assert_array_equal(weights.p[:1], trained[0].p)
+    # Only the amplitudes that differ have names of their own.
+    assert len(pairs) == len(set(full_growth.AMPLITUDES))
+    assert not any(
+        name.startswith("pair")
+        for name, _ in full_growth._proposals(jax.random.key(seed), trained[:1])
+    )
 
 
 def test_the_direction_is_the_gradient_of_the_robust_loss(seed):
@@ -119,6 +136,20 @@ def test_balancing_changes_no_answer(seed):
     np.testing.assert_allclose(sizes[0], sizes[1], rtol=1e-12)
 
 
+def test_balancing_an_axis_changes_no_answer(seed):
+    normals = iter(jax.random.normal(jax.random.key(seed), (20,)).reshape(2, 10))
+    parts = [(own[:8].reshape(2, 2, 2), own[8:]) for own in normals]
+    axis = AxisWeights(5 * parts[0][0], 5 * parts[0][1], *parts[1])
+    G = NoisyRegression(4, 9).sample_gram(jax.random.key(seed)).G / 9
+    even = balanced(axis)
+    np.testing.assert_allclose(final_weights(even, G), final_weights(axis, G), rtol=1e-9)
+    squares = [
+        jnp.square(block).sum((-2, -1)) + rest**2
+        for block, rest in ((even.p, even.p_rest), (even.q, even.q_rest))
+    ]
+    np.testing.assert_allclose(*squares, rtol=1e-12)
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_bad_sizes_are_named():
     with pytest.raises(UserError, match=r"^worst must be below chunk and chunk at most pool, got"):
@@ -127,3 +158,5 @@ def test_bad_sizes_are_named():
         Sampling(chunk=0)
     with pytest.raises(UserError, match=r"^depth must be an integer of at least 1, got 0\.$"):
         next(grow_full(PROBLEM, noise(), jax.random.key(0), 0))
+    with pytest.raises(UserError, match=r"^d must be at least 2 to single out a direction, got 1"):
+        next(grow_full(NoisyRegression(1, 4), noise(), jax.random.key(0), 1))

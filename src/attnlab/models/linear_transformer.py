@@ -13,7 +13,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from attnlab.models.axis_weights import AxisWeights
 from attnlab.models.linear_weights import GDPlusPlus, Weights
+
+SMALL = 16  # sums as long as this are written out on a GPU
 
 
 class Tokens(NamedTuple):
@@ -87,14 +90,14 @@ def implicit_weights(weights: Weights, G: Float[Array, "p p"]) -> Float[Array, "
 
 @partial(jax.jit, static_argnames="unroll")
 def final_weights(
-    weights: Weights, G: Float[Array, "p p"], unroll: int | bool = 1
+    weights: Weights | AxisWeights, G: Float[Array, "p p"], unroll: int | bool = 1
 ) -> Float[Array, " d"]:
     """w^L alone, cheaper than `implicit_weights`: the last row of T_L ... T_1, read from the left.
 
     `unroll` is that of `jax.lax.scan`; True trades compile time for speed at small depths.
     """
 
-    def forward(G: Array, layer: Weights):
+    def forward(G: Array, layer: Weights | AxisWeights):
         S = layer.increment(G)
         return _transform(S, G), S
 
@@ -141,7 +144,13 @@ def _transform(S: Array, G: Array) -> Array:
 
 
 def _matmul(left: Array, right: Array) -> Array:
-    # A deep network is a polynomial of high degree: TF32 on a GPU would lose it.
+    """left @ right, right a matrix or a vector; on a GPU a sum, which is quicker where d is small.
+
+    There the compiler merges sums of products with what surrounds them, while its library has a
+    call for every small product. A deep network is a polynomial of high degree: TF32 would lose it.
+    """
+    if jax.default_backend() == "gpu" and right.ndim == 2 and right.shape[0] <= SMALL:
+        return (left[..., :, None] * right).sum(-2)
     return jnp.matmul(left, right, precision="highest")
 
 

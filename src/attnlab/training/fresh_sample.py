@@ -1,10 +1,10 @@
 """Levenberg-Marquardt on fresh sequences: second-order training of FULL linear transformers.
 
-A fixed sample is over-fitted by the 242 parameters of a layer, so every iteration draws its own and
-compares the steps of several dampings on another. A deep network is a polynomial of huge degree in
-its input, so its loss has a heavy tail. Sequences count by c log(1 + loss / c), which an exploding
-one can neither rule nor escape, and of a large pool the worst all enter the Jacobian: the tail is
-trained before it is met.
+The networks are FULL or of the small family of `axis_weights`. A fixed sample is over-fitted, so
+every iteration draws its own and compares the steps of several dampings on another. A deep network
+is a polynomial of huge degree in its input, so its loss has a heavy tail. Sequences count by
+c log(1 + loss / c), which an exploding one can neither rule nor escape, and of a large pool the
+worst all enter the Jacobian: the tail is trained before it is met.
 """
 
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ from jaxtyping import Array, Float, Int
 
 from attnlab.errors import UserError
 from attnlab.estimators.in_context_regression import ridge_weights
+from attnlab.models.axis_weights import AxisWeights
 from attnlab.models.linear_transformer import final_weights
 from attnlab.models.linear_weights import FullWeights
 from attnlab.problems import arguments
@@ -66,7 +67,7 @@ class Objective(NamedTuple):
 class Search(NamedTuple):
     """A state of the search: the network, its damping, and the objective it was accepted with."""
 
-    weights: FullWeights
+    weights: FullWeights | AxisWeights
     damping: Float[Array, ""]
     value: Float[Array, ""]
     plain: Float[Array, ""]  # the mean loss there
@@ -120,29 +121,63 @@ def search(
     return jax.lax.fori_loop(0, iterations, step, start)
 
 
-def begin(weights: FullWeights, damping: float = 1e-1) -> Search:
+@partial(jax.jit, static_argnums=(0, 1))
+def search_many(
+    problem: NoisyRegression,
+    sampling: Sampling,
+    starts: Search,
+    key: Any,
+    objective: Objective,
+    iterations: Int[Array, ""],
+    chunks: Int[Array, ""],
+) -> Search:
+    """`search` from several starts, stacked, on the same sequences."""
+
+    def one(start: Search) -> Search:
+        return search(problem, sampling, start, key, objective, iterations, chunks)
+
+    # A CPU gains nothing from a batch, and jaxlib may hang on batched factorisations there.
+    if jax.default_backend() == "cpu":
+        return jax.lax.map(one, starts)
+    return jax.vmap(one)(starts)
+
+
+def begin(weights: FullWeights | AxisWeights, damping: float = 1e-1) -> Search:
     """The state before the first step."""
-    one = jnp.ones((), weights.P.dtype)
+    one = jnp.ones((), jax.tree.leaves(weights)[0].dtype)
     infinite = one * jnp.inf
     zero = jnp.zeros((), jnp.int32)
     return Search(balanced(weights), damping * one, infinite, infinite, infinite, zero)
 
 
-def balanced(weights: FullWeights) -> FullWeights:
+def balanced(weights: Any) -> Any:
     """The same network with |P| = |Q| in every layer and head: the scale between them is free."""
-    p, q = (
-        jnp.sqrt(jnp.square(part).sum((-2, -1), keepdims=True)) for part in (weights.P, weights.Q)
-    )
-    tiny = jnp.finfo(weights.P.dtype).tiny
-    scale = jnp.where((p > 0) & (q > 0), jnp.sqrt(q / jnp.maximum(p, tiny)), 1)
+    if isinstance(weights, AxisWeights):
+        p, q = _square(weights.p, weights.p_rest), _square(weights.q, weights.q_rest)
+        scale = _scale(p, q)
+        blocks = scale[:, None, None]
+        parts = weights.p * blocks, weights.p_rest * scale
+        return AxisWeights(*parts, weights.q / blocks, weights.q_rest / scale)
+    p, q = (jnp.square(part).sum((-2, -1), keepdims=True) for part in (weights.P, weights.Q))
+    scale = _scale(p, q)
     return FullWeights(weights.P * scale, weights.Q / scale)
+
+
+def _square(block: Float[Array, "layers 2 2"], rest: Float[Array, " layers"]) -> Array:
+    return jnp.square(block).sum((-2, -1)) + jnp.square(rest)
+
+
+def _scale(p: Array, q: Array) -> Array:
+    """(q / p)^(1/4) of the squared norms, 1 where one of them is 0."""
+    usable = (p > 0) & (q > 0)
+    return jnp.where(usable, (q / jnp.where(usable, p, 1)) ** 0.25, 1)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def score(
     problem: NoisyRegression,
     sampling: Sampling,
-    weights: FullWeights,
+    weights: FullWeights | AxisWeights,
     key: Any,
     objective: Objective,
     chunks: Int[Array, ""],
@@ -179,10 +214,17 @@ def _robust(loss: Array, c: Array) -> Array:
     return jnp.where(jnp.isinf(c), loss, c * jnp.log1p(loss / c))
 
 
-def _losses(problem: NoisyRegression, weights: FullWeights, G: Array, aim: Array) -> Array:
-    answers = jax.vmap(partial(final_weights, weights))(G)
+def _losses(
+    problem: NoisyRegression, weights: FullWeights | AxisWeights, G: Array, aim: Array
+) -> Array:
+    answers = jax.vmap(partial(_answer, weights))(G)
     variances = problem.variances(G.dtype)
     return jnp.dot(jnp.square(answers - aim), variances, precision="highest") / 2
+
+
+def _answer(weights: FullWeights | AxisWeights, G: Float[Array, "p p"]) -> Float[Array, " d"]:
+    # Layers written out are half as many kernels on a GPU, and more to compile elsewhere.
+    return final_weights(weights, G, unroll=jax.default_backend() == "gpu")
 
 
 def _normal_equations(
@@ -197,7 +239,7 @@ def _normal_equations(
     root = jnp.sqrt(problem.variances(theta.dtype))
 
     def one(G: Array, aim: Array) -> tuple[Array, Array]:
-        w, back = jax.vjp(lambda theta: root * final_weights(unravel(theta), G), theta)
+        w, back = jax.vjp(lambda theta: root * _answer(unravel(theta), G), theta)
         return w - root * aim, jax.vmap(back)(jnp.eye(problem.d, dtype=theta.dtype))[0]
 
     def add(i: Any, sums: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -1,10 +1,12 @@
-"""Depth growth for FULL linear transformers: symmetry is broken on purpose, layer by layer.
+"""Depth growth for FULL linear transformers: one input direction is singled out, layer by layer.
 
 The diagonal solution is a saddle of FULL, because the loss does not change when inputs are rotated:
-small noise leaves it slowly, generic new layers make tails explode. Here a new layer is near the
-identity with a diagonal part and noise of several sizes, put first or last; the proposals race on
-the robust objective of `fresh_sample`, the best is polished, and an unbiased phase ends it. What
-was good before stays a candidate, so no depth is worse than the one before it.
+small noise leaves it slowly, and noise in all 242 numbers of a layer makes tails explode. Here the
+symmetry is broken in one direction only (`attnlab.models.axis_weights`), ten numbers a layer. Such
+a direction is a memory: one layer writes y into it, another reads it, and neither is of use alone,
+so that besides single new layers pairs of them are proposed, on the network two depths below. The
+proposals race on the robust objective of `fresh_sample`; the best are polished and an unbiased
+phase ends it. What was good before stays a candidate, so no depth is worse than the one before it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,31 +16,43 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
+from attnlab.errors import UserError
 from attnlab.estimate import Estimate
-from attnlab.models.linear_weights import FullWeights
+from attnlab.models.axis_weights import AxisWeights, on_axis
+from attnlab.models.linear_weights import DiagWeights, FullWeights
 from attnlab.problems import arguments
 from attnlab.problems.noisy_regression import NoisyRegression
-from attnlab.training.fresh_sample import Objective, Sampling, Search, begin, score, search
+from attnlab.training.fresh_sample import (
+    Objective,
+    Sampling,
+    Search,
+    begin,
+    score,
+    search_many,
+)
 from attnlab.training.recipes import NoiseTable
 
 PLACES = ("first", "last")
-ROUGHNESS = (0.1, 0.5)  # of a new layer: its noise over its diagonal part
-NEAR = 0.1  # size of a new layer's P against its Q
+ROUGHNESS = (0.3, 1.0, 2.0)  # of a new layer: its noise over its diagonal part
+NEAR, SIZE = 0.1, 0.3  # size of a new layer's P against its Q, and of its Q
+AMPLITUDES = (0.1, 0.3, 0.3, 0.6, 0.6, 1.0)  # of what a pair of new layers writes and reads
+DOUBT = 3.0  # standard errors added to a mean loss: a heavy tail shows there first
 TAIL = 200.0  # c in units of the mean loss: only what is far beyond the bulk is bent
-HEAVY = 1.2  # a mean loss that exceeds the robust one by this factor has a tail
 
 
 @dataclass(frozen=True)
 class Effort:
     """Iterations, and the pools of sequences in each, of the phases of one depth."""
 
-    race: tuple[int, int] = (10, 1)
-    polish: tuple[int, int] = (14, 2)
-    repair: tuple[int, int] = (6, 4)
-    plain: tuple[int, int] = (4, 4)
-    judged: int = 16  # times `compared` sequences choose between networks, as many judge the choice
-    sampling: Sampling = Sampling()  # noqa: RUF009 (frozen)
+    race: tuple[int, int] = (20, 1)
+    polish: tuple[int, int] = (40, 1)
+    plain: tuple[int, int] = (8, 4)
+    kept: int = 3  # of the race
+    judged: int = 64  # times `fine.compared` sequences choose a network, as many judge the choice
+    coarse: Sampling = Sampling(1024, 4096, 64, 2048)  # noqa: RUF009 (frozen); of the race
+    fine: Sampling = Sampling(4096, 16384, 256, 8192)  # noqa: RUF009 (frozen); of the rest
 
 
 @dataclass(frozen=True)
@@ -46,6 +60,7 @@ class Grown:
     """One trained depth: its network, its loss on fresh sequences, and where it came from."""
 
     depth: int
+    axis: AxisWeights
     weights: FullWeights
     loss: Estimate
     largest: float  # of the losses behind `loss`
@@ -58,28 +73,29 @@ def grow_full(
     key: Any,
     depth: int,
     *,
-    starts: Sequence[FullWeights | None] = (),
+    starts: Sequence[DiagWeights | None] = (),
     effort: Effort = Effort(),  # noqa: B008 (frozen)
 ) -> Iterator[Grown]:
     """Depths 1, 2, ..., `depth` for one noise law, each from the one before.
 
-    `starts[l - 1]` is a further proposal for depth l, such as a diagonal solution. The network of
-    the depth before with a layer that does nothing is a candidate to the end, and so is the given
-    one: what is returned is worse than neither, up to the noise of the comparison. All that is
-    random at depth l comes from fold_in(key, l).
+    `starts[l - 1]` is a further proposal for depth l, a diagonal solution. The network of the depth
+    before with a layer that does nothing is a candidate to the end, and so is the given one: what
+    is returned is worse than neither, up to the noise of the comparison. All that is random at
+    depth l comes from fold_in(key, l).
     """
     depth = arguments.integer("depth", depth, 1)
-    trained: FullWeights | None = None
+    if problem.d < 2:
+        raise UserError(f"d must be at least 2 to single out a direction, got {problem.d}.")
+    trained: list[AxisWeights] = []
     for layers in range(1, depth + 1):
         own = jax.random.fold_in(key, layers)
-        proposals = list(_proposals(own, trained, problem.d))
         given = starts[layers - 1] if layers <= len(starts) else None
-        known = [] if trained is None else [("unchanged", _with_identity(trained))]
+        known = [("unchanged", _joined(one, _nothing(one))) for one in trained[-1:]]
         if given is not None:
-            proposals += [("given", given)]
-            known += [("given", given)]
+            known.append(("given", on_axis(given)))
+        proposals = [*_proposals(own, trained), *known]
         grown = _train(problem, noise, own, proposals, known, effort)
-        trained = grown.weights
+        trained.append(grown.axis)
         yield grown
 
 
@@ -87,8 +103,8 @@ def _train(
     problem: NoisyRegression,
     noise: NoiseTable,
     key: Any,
-    proposals: list[tuple[str, FullWeights]],
-    known: list[tuple[str, FullWeights]],
+    proposals: list[tuple[str, AxisWeights]],
+    known: list[tuple[str, AxisWeights]],
     effort: Effort,
 ) -> Grown:
     draws = iter(range(1000))
@@ -96,62 +112,91 @@ def _train(
     def fresh() -> Any:
         return jax.random.fold_in(key, 10 + next(draws))
 
-    def run(state: Search, phase: tuple[int, int], objective: Objective) -> Search:
+    def run(
+        states: list[Search], sampling: Sampling, phase: tuple[int, int], c: float
+    ) -> list[Search]:
         iterations, chunks = (jnp.asarray(number, jnp.int32) for number in phase)
-        return search(problem, effort.sampling, state, fresh(), objective, iterations, chunks)
+        stacked = jax.tree.map(lambda *parts: jnp.stack(parts), *states)
+        objective = Objective(noise, jnp.asarray(c))
+        found = search_many(problem, sampling, stacked, fresh(), objective, iterations, chunks)
+        return [jax.tree.map(lambda part, i=i: part[i], found) for i in range(len(states))]
 
-    def judge(weights: FullWeights, seed: Any) -> tuple[float, ...]:
-        chunks = jnp.asarray(effort.judged, jnp.int32)
-        return tuple(
-            float(part) for part in score(problem, effort.sampling, weights, seed, plain, chunks)
-        )
+    def judge(weights: AxisWeights, seed: Any) -> tuple[float, ...]:
+        chunks, plain = jnp.asarray(effort.judged, jnp.int32), Objective(noise, jnp.asarray(np.inf))
+        found = score(problem, effort.fine, weights, seed, plain, chunks)
+        return tuple(float(part) for part in found)
 
-    def bent(scale: float) -> Objective:
-        return Objective(noise, jnp.asarray(TAIL * scale))
+    def cautious(weights: AxisWeights, seed: Any) -> float:
+        _, mean, _, variance = judge(weights, seed)
+        return _worth(mean + DOUBT * np.sqrt(max(variance, 0.0) / samples))
 
-    plain = Objective(noise, jnp.asarray(jnp.inf))
+    samples = effort.judged * effort.fine.compared
     # Before anything is known the scale of the bulk is the loss of doing nothing.
-    raced = [
-        (name, run(begin(weights), effort.race, bent(problem.d / 2))) for name, weights in proposals
-    ]
-    name, state = min(raced, key=lambda pair: _worth(float(pair[1].value)))
-    state = run(state, effort.polish, bent(_worth(float(state.value), problem.d / 2)))
-    if not float(state.plain) < HEAVY * float(state.value):
-        state = run(state, effort.repair, bent(_worth(float(state.value), problem.d / 2)))
-    ended = run(state._replace(damping=jnp.maximum(state.damping, 1e-3)), effort.plain, plain)
+    begun, c = [begin(weights) for _, weights in proposals], TAIL * problem.d / 2
+    states = run(begun, effort.coarse, effort.race, c)
+    best = sorted(range(len(states)), key=lambda i: _worth(states[i].value))[: effort.kept]
+    c = TAIL * _worth(states[best[0]].value, problem.d / 2)
+    polished = run([states[i] for i in best], effort.fine, effort.polish, c)
+    again = [state._replace(damping=jnp.maximum(state.damping, 1e-3)) for state in polished]
+    ended = run(again, effort.fine, effort.plain, np.inf)
+    names = [proposals[i][0] for i in best]
+    candidates: list[tuple[str, Any]] = list(known)
+    for found in (polished, ended):
+        candidates += zip(names, (state.weights for state in found), strict=True)
     seed = fresh()
-    candidates = [*known, (name, state.weights), (name, ended.weights)]
-    name, chosen = min(candidates, key=lambda pair: _worth(judge(pair[1], seed)[1]))
+    name, chosen = min(candidates, key=lambda pair: cautious(pair[1], seed))
     _, mean, largest, variance = judge(chosen, fresh())
-    samples = effort.judged * effort.sampling.compared
-    error = float(np.sqrt(max(variance, 0.0) / samples))
-    return Grown(chosen.depth, chosen, Estimate(mean, error, samples), largest, name)
+    loss = Estimate(mean, float(np.sqrt(max(variance, 0.0) / samples)), samples)
+    return Grown(chosen.depth, chosen, chosen.full(problem.d), loss, largest, name)
 
 
-def _worth(value: float, otherwise: float = np.inf) -> float:
-    return value if np.isfinite(value) else otherwise
+def _worth(value: Any, otherwise: float = np.inf) -> float:
+    return float(value) if np.isfinite(float(value)) else otherwise
 
 
-def _with_identity(weights: FullWeights) -> FullWeights:
-    nothing = jnp.zeros_like(weights.P[:1])
-    return FullWeights(*(jnp.concatenate([part, nothing]) for part in (weights.P, weights.Q)))
+def _joined(*parts: AxisWeights) -> AxisWeights:
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *parts)
 
 
-def _proposals(key: Any, trained: FullWeights | None, d: int) -> Iterator[tuple[str, FullWeights]]:
-    if trained is None:
-        p, q = jnp.diag(jnp.zeros(d + 1).at[-1].set(-0.2)), 0.2 * jnp.eye(d + 1)
-        yield "gradient step", FullWeights(p[None, None], q.at[-1, -1].set(0)[None, None])
+def _nothing(weights: AxisWeights) -> AxisWeights:
+    return jax.tree.map(lambda leaf: jnp.zeros_like(leaf[:1]), weights)
+
+
+def _proposals(key: Any, trained: Sequence[AxisWeights]) -> Iterator[tuple[str, AxisWeights]]:
+    if not trained:
+        step = DiagWeights(*(jnp.full((1, 1), value) for value in (0.0, -0.2, 0.2, 0.0)))
+        yield "gradient step", on_axis(step)
         return
-    size = jnp.sqrt(jnp.square(trained.Q).mean())
+    numbers = len(PLACES) * len(ROUGHNESS)
+    noise = jax.random.normal(jax.random.fold_in(key, 0), (numbers + len(AMPLITUDES), 4, 5))
     # Shrinking x and y a little is what the layers of a diagonal model do.
-    pattern_p, pattern_q = (
-        jnp.diag(jnp.full(d + 1, -0.3)),
-        jnp.diag(jnp.ones(d + 1).at[-1].set(0.5)),
+    shrink, look = jnp.array([-0.3, 0, 0, -0.3, -0.3]), jnp.array([1.0, 0, 0, 0, 1])
+    for own, (place, rough) in zip(
+        noise[:numbers], ((p, r) for p in PLACES for r in ROUGHNESS), strict=True
+    ):
+        new = _layer(NEAR * SIZE * (shrink + rough * own[0]), SIZE * (look + rough * own[1]))
+        pair = (new, trained[-1]) if place == "first" else (trained[-1], new)
+        yield f"{place} {rough:g}", _joined(*pair)
+    if len(trained) > 1:
+        for own, amplitude in zip(noise[numbers:], AMPLITUDES, strict=True):
+            yield f"pair {amplitude:g}", _joined(trained[-2], *_write_and_read(own, amplitude))
+
+
+def _write_and_read(
+    noise: Float[Array, "4 5"], amplitude: float
+) -> tuple[AxisWeights, AxisWeights]:
+    """A layer that adds y to x_1, and one that looks at x_1 and adds to y."""
+    write = _layer(
+        jnp.array([-0.1, amplitude, 0, -0.3, -0.2]) + 0.1 * noise[0],
+        jnp.array([SIZE, 0, 0, 0, SIZE]) + 0.05 * noise[1] * jnp.array([1, 0.2, 0.2, 0.2, 1]),
     )
-    for i, (place, rough) in enumerate((p, r) for p in PLACES for r in ROUGHNESS):
-        noise = jax.random.normal(jax.random.fold_in(key, i), (2, d + 1, d + 1), size.dtype)
-        P = NEAR * size * (pattern_p + rough * noise[0])[None, None]
-        Q = size * (pattern_q + rough * noise[1])[None, None]
-        new, old = (P, Q), (trained.P, trained.Q)
-        pairs = zip(new, old, strict=True) if place == "first" else zip(old, new, strict=True)
-        yield f"{place} {rough:g}", FullWeights(*(jnp.concatenate(pair) for pair in pairs))
+    read = _layer(
+        0.1 * noise[2] * jnp.array([1, 1, 10 * amplitude, 1, 1]),
+        SIZE * noise[3] * jnp.array([1, 0.3, 0.3, 0.1, 1]),
+    )
+    return write, read
+
+
+def _layer(P: Float[Array, " 5"], Q: Float[Array, " 5"]) -> AxisWeights:
+    """A layer from the 2 x 2 matrix on (x_1, y), row by row, and the number on the rest."""
+    return AxisWeights(P[:4].reshape(1, 2, 2), P[4:], Q[:4].reshape(1, 2, 2), Q[4:])
