@@ -27,11 +27,11 @@ from attnlab.problems.noise import parse_noise
 from attnlab.problems.noisy_regression import NoisyRegression
 from attnlab.reference.linear_table import DEPTHS, LAWS, PAPER
 from attnlab.training.fresh_sample import Objective, Sampling, begin, score, search_many
-from attnlab.training.full_growth import AMPLITUDES, PLACES, ROUGHNESS, Effort, grow_full
+from attnlab.training.full_growth import DRAWS, PAIRS, SINGLE, Effort, grow_full
 from attnlab.training.recipes import NoiseTable, noise_tables
 
 NOISE = [parse_noise(law) for law in LAWS]
-ORDER = (5, 8, 3, 9, 7, 2, 4, 6, 1, 0)
+ORDER = (5, 8, 9, 3, 6, 1, 4, 7, 2, 0)
 DEPTH = DEPTHS[-1]
 
 
@@ -58,9 +58,9 @@ def compile_all(problem: NoisyRegression, noise: NoiseTable, effort: Effort, giv
             search_many(problem, sampling, many, key, objective, zero, one)
             score(problem, effort.fine, weights, key, objective, one)[0].block_until_ready()
 
-    single = len(PLACES) * len(ROUGHNESS) + 1 + given
+    single = DRAWS * len(SINGLE) + 1 + given
     sizes = {(1, 1 + given), (2, single)}
-    sizes |= {(depth, single + len(AMPLITUDES)) for depth in range(3, DEPTH + 1)}
+    sizes |= {(depth, single + DRAWS * len(PAIRS)) for depth in range(3, DEPTH + 1)}
     programs = [(depth, number, effort.coarse) for depth, number in sizes]
     programs += [(depth, min(effort.kept, number), effort.fine) for depth, number in sizes]
     with ThreadPoolExecutor(len(programs)) as pool:

@@ -48,7 +48,7 @@ def test_no_depth_is_worse_than_the_one_before(grown):
     assert second.weights.depth == 2
     assert second.loss.value < first.loss.value + 6 * noise
     assert np.isfinite(second.largest)
-    assert second.origin.split()[0] in ("first", "last", "unchanged")
+    assert second.origin.split()[0] in ("first", "inside", "last", "unchanged")
 
 
 def test_growth_is_the_same_twice(grown, seed):
@@ -67,19 +67,22 @@ def test_a_given_start_is_never_lost(grown, seed):
     np.testing.assert_allclose(kept.weights.P, given.full(PROBLEM.d).P)
 
 
-def test_pairs_of_layers_are_proposed_on_the_network_two_depths_below(grown, seed):
+def test_layers_go_where_they_are_said_to(grown, seed):
     trained = [each.axis for each in grown]
     proposed = dict(full_growth._proposals(jax.random.key(seed), trained))
+    assert len(proposed) == len(full_growth.SINGLE) + len(full_growth.PAIRS)
     assert {weights.depth for weights in proposed.values()} == {3}
-    pairs = [weights for name, weights in proposed.items() if name.startswith("pair")]
-    for weights in pairs:
-        np.testing.assert_array_equal(weights.p[:1], trained[0].p)
-    # Only the amplitudes that differ have names of their own.
-    assert len(pairs) == len(set(full_growth.AMPLITUDES))
-    assert not any(
-        name.startswith("pair")
-        for name, _ in full_growth._proposals(jax.random.key(seed), trained[:1])
-    )
+    one, two = (np.asarray(each.p) for each in trained)
+    for name, kept, old in (
+        ("first 0.3", [1, 2], two),
+        ("inside 1", [0, 2], two),
+        ("last 2", [0, 1], two),
+        ("pair last 0.6", [0], one),
+        ("pair inside 0.6", [2], one),
+    ):
+        np.testing.assert_array_equal(proposed[name].p[jnp.array(kept)], old)
+    fewer = full_growth._proposals(jax.random.key(seed), trained[:1])
+    assert not any(name.startswith("pair") for name, _ in fewer)
 
 
 def test_the_direction_is_the_gradient_of_the_robust_loss(seed):

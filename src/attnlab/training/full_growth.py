@@ -34,10 +34,26 @@ from attnlab.training.fresh_sample import (
 )
 from attnlab.training.recipes import NoiseTable
 
-PLACES = ("first", "last")
-ROUGHNESS = (0.3, 1.0, 2.0)  # of a new layer: its noise over its diagonal part
 NEAR, SIZE = 0.1, 0.3  # size of a new layer's P against its Q, and of its Q
-AMPLITUDES = (0.1, 0.3, 0.3, 0.6, 0.6, 1.0)  # of what a pair of new layers writes and reads
+# Where one new layer goes, with its noise over its diagonal part.
+SINGLE = (
+    ("first", 0.3),
+    ("inside", 0.3),
+    ("inside", 1.0),
+    ("last", 0.3),
+    ("last", 1.0),
+    ("last", 2.0),
+)
+# Where a pair of new layers goes, with the size of what it writes and reads.
+PAIRS = (
+    ("last", 0.1),
+    ("last", 0.3),
+    ("last", 0.6),
+    ("last", 1.0),
+    ("inside", 0.6),
+    ("inside", 1.0),
+)
+DRAWS = 2  # of the noise of every proposal
 DOUBT = 3.0  # standard errors added to a mean loss: a heavy tail shows there first
 TAIL = 200.0  # c in units of the mean loss: only what is far beyond the bulk is bent
 
@@ -47,8 +63,8 @@ class Effort:
     """Iterations, and the pools of sequences in each, of the phases of one depth."""
 
     race: tuple[int, int] = (20, 1)
-    polish: tuple[int, int] = (40, 1)
-    plain: tuple[int, int] = (8, 4)
+    polish: tuple[int, int] = (25, 1)
+    plain: tuple[int, int] = (6, 4)
     kept: int = 3  # of the race
     judged: int = 64  # times `fine.compared` sequences choose a network, as many judge the choice
     coarse: Sampling = Sampling(1024, 4096, 64, 2048)  # noqa: RUF009 (frozen); of the race
@@ -167,19 +183,27 @@ def _proposals(key: Any, trained: Sequence[AxisWeights]) -> Iterator[tuple[str, 
         step = DiagWeights(*(jnp.full((1, 1), value) for value in (0.0, -0.2, 0.2, 0.0)))
         yield "gradient step", on_axis(step)
         return
-    numbers = len(PLACES) * len(ROUGHNESS)
-    noise = jax.random.normal(jax.random.fold_in(key, 0), (numbers + len(AMPLITUDES), 4, 5))
     # Shrinking x and y a little is what the layers of a diagonal model do.
     shrink, look = jnp.array([-0.3, 0, 0, -0.3, -0.3]), jnp.array([1.0, 0, 0, 0, 1])
-    for own, (place, rough) in zip(
-        noise[:numbers], ((p, r) for p in PLACES for r in ROUGHNESS), strict=True
-    ):
+    noise = iter(jax.random.normal(key, (DRAWS * (len(SINGLE) + len(PAIRS)), 4, 5)))
+    for place, rough in SINGLE * DRAWS:
+        own = next(noise)
         new = _layer(NEAR * SIZE * (shrink + rough * own[0]), SIZE * (look + rough * own[1]))
-        pair = (new, trained[-1]) if place == "first" else (trained[-1], new)
-        yield f"{place} {rough:g}", _joined(*pair)
+        yield f"{place} {rough:g}", _inserted(trained[-1], place, new)
     if len(trained) > 1:
-        for own, amplitude in zip(noise[numbers:], AMPLITUDES, strict=True):
-            yield f"pair {amplitude:g}", _joined(trained[-2], *_write_and_read(own, amplitude))
+        for place, size in PAIRS * DRAWS:
+            pair = _write_and_read(next(noise), size)
+            yield f"pair {place} {size:g}", _inserted(trained[-2], place, *pair)
+
+
+def _inserted(network: AxisWeights, place: str, *new: AxisWeights) -> AxisWeights:
+    """New layers first, last, or inside, before the last one."""
+    at = {"first": 0, "inside": network.depth - 1, "last": network.depth}[place]
+    before, after = (
+        jax.tree.map(lambda leaf, part=part: leaf[part], network)
+        for part in (slice(None, at), slice(at, None))
+    )
+    return _joined(before, *new, after)
 
 
 def _write_and_read(
