@@ -1,18 +1,13 @@
 """The training experiments of the study `rank` on one accelerator: steps a second of populations.
 
-    python benchmarks/rank_gpu.py [seconds] [d] [perceptron] [batch] [steps] [program ...]
+    python benchmarks/rank_gpu.py [seconds] [d] [perceptron] [batch] [steps]
 
 trains populations of five seeds as the standard-width panels of Figure 1 do (N = 16, fresh data on
-the device, AdamW with its schedule), by the fused kernels first, then plainly in float32, TF32 and
-bfloat16; prints steps a second, what a step must compute and move at least, the share of that floor
-reached, and the minutes that 1e5 steps of all 105 models would take; then wider panels. It stops
-before a population that would not end within `seconds` (220 unless given; d 64, perceptron 2048,
-batch 256, 100 timed steps). It needs JAX, equinox and optax and only the library.
-
-First the fused gradients are compared with the plain ones in float32, and then each `program`,
-KERNEL=POINTS,TILE,SPLITS,WARPS,STAGES with a field of `kernel_parts.Programs`, is timed against the
-default and the quickest of each kernel is kept for all that follows; `tune` stands for the list
-`TUNE`. At most half of `seconds` goes into this.
+the device, AdamW with its schedule), in float32, TF32 and bfloat16; prints steps a second, what a
+step must compute and move at least, the share of that floor reached, and the minutes that 1e5 steps
+of all 105 models would take; then wider panels. It stops before a population that would not end
+within `seconds` (220 unless given; d 64, perceptron 2048, batch 256, 100 timed steps). It needs
+JAX, equinox and optax and only the library.
 """
 
 import dataclasses
@@ -26,20 +21,8 @@ import optax
 
 from attnlab.models.encoder import EncoderShape, batch_loss_and_gradient
 from attnlab.models.encoder_init import initialise
-from attnlab.models.fused_encoder import encode
-from attnlab.models.kernel_parts import DEFAULT_PROGRAMS, Program, Programs
 
 POINTS, SEEDS, LAYERS, RANKS, PAPER_STEPS = 16, 5, (1, 3, 5), (1, 2, 4, 8, 16, 32, 64), 100_000
-LOW = (1, 8, 64)
-KERNELS = tuple(field.name for field in dataclasses.fields(Programs))
-TUNE = {
-    "perceptron_forward": "64,64,1,4,2 64,128,1,4,3 64,128,1,8,3 128,64,1,8,3 128,128,1,8,2",
-    "perceptron_by_points": "64,64,1,4,2 64,32,1,4,3 64,128,1,8,2 128,64,1,8,2",
-    "perceptron_by_weights": "64,64,2,4,2 64,64,1,4,3 64,64,4,4,3 64,128,4,8,2 128,64,2,8,2 "
-    "32,128,4,8,3",
-    "attention_forward": "16,16,1,1,1 32,16,1,2,1 32,16,1,4,1 64,16,1,8,1",
-    "attention_backward": "16,16,1,1,1 32,16,1,2,1 32,16,1,4,1 64,16,1,8,1",
-}
 
 
 def batch(key, size: int, d: int):
@@ -102,25 +85,14 @@ def products(shape: EncoderShape, batch_size: int) -> list[tuple[float, float]]:
     return [*step, (0.0, 28.0 * weights)]
 
 
-def loss_and_gradient(shape: EncoderShape, model, x, target, programs: Programs):
-    """Loss and gradient; those of a fused shape with the programs given."""
-    if shape.products != "fused":
-        return batch_loss_and_gradient(model, x, target)
-
-    def loss(model):
-        return jnp.sum((encode(model, x, programs=programs) - target) ** 2) / (len(x) * POINTS)
-
-    return eqx.filter_value_and_grad(loss)(model)
-
-
-def train(shape: EncoderShape, batch_size: int, steps: int, programs: Programs):
+def train(shape: EncoderShape, batch_size: int, steps: int):
     """(state after warm-up, seconds to compile and warm up, seconds of the timed steps)."""
     schedule = optax.warmup_cosine_decay_schedule(0, 0.01, PAPER_STEPS // 20, PAPER_STEPS)
     optimiser = optax.adamw(schedule, 0.9, 0.95, weight_decay=0)
 
     def member(model, moments, key):
         x, target = batch(key, batch_size, shape.d)
-        loss, gradient = loss_and_gradient(shape, model, x, target, programs)
+        loss, gradient = batch_loss_and_gradient(model, x, target)
         updates, moments = optimiser.update(gradient, moments, model)
         return eqx.apply_updates(model, updates), moments, loss
 
@@ -149,115 +121,18 @@ def train(shape: EncoderShape, batch_size: int, steps: int, programs: Programs):
     return float(losses.mean()), compiled, time.perf_counter() - begin
 
 
-def check(base: EncoderShape, batch_size: int, programs: Programs) -> None:
-    """Print how far the gradients in bfloat16 are from those in float32, fused and plain."""
-
-    def flat(shape: EncoderShape):
-        @jax.jit
-        def one(key):
-            model = initialise(shape, key)
-            loss, gradient = loss_and_gradient(
-                shape, model, *batch(jax.random.fold_in(key, 1), batch_size, shape.d), programs
-            )
-            return loss, jnp.concatenate([leaf.reshape(-1) for leaf in jax.tree.leaves(gradient)])
-
-        return one(jax.random.key(0))
-
-    for rank in dict.fromkeys(min(rank, base.d) for rank in LOW):
-        shape = dataclasses.replace(base, rank=rank)
-        loss, exact = flat(shape)
-        found = []
-        for products_of in ("fused", "auto") if rank == LOW[1] else ("fused",):
-            rough = dataclasses.replace(shape, matmul="bfloat16", products=products_of)
-            its_loss, gradient = flat(rough)
-            error = jnp.linalg.norm(gradient - exact) / jnp.linalg.norm(exact)
-            found.append(f"{products_of} {error:.2e} (loss {its_loss - loss:+.1e})")
-        print(f"r={rank}: gradient error against float32: {', '.join(found)}", flush=True)
-
-
-def tune(base: EncoderShape, batch_size: int, words: list[str], seconds: float) -> Programs:
-    """The quickest of the programs given for each kernel, the others as they are by default.
-
-    A program of the attention counts by its sum over the ranks of `LOW`, one of the perceptron at
-    the middle one. `seconds` are not exceeded by more than one program.
-    """
-    begin, programs = time.perf_counter(), DEFAULT_PROGRAMS
-    for kernel in KERNELS:
-        given = [word.split("=")[1] for word in words if word.split("=")[0] == kernel]
-        given += TUNE[kernel].split() if "tune" in words else []
-        if not given:
-            continue
-        ranks = LOW if kernel.startswith("attention") else LOW[1:2]
-        shapes = [
-            dataclasses.replace(base, rank=min(r, base.d), matmul="bfloat16", products="fused")
-            for r in ranks
-        ]
-        best = None
-        for word in ("", *dict.fromkeys(given)):
-            if time.perf_counter() - begin > seconds:
-                break
-            program = Program(*map(int, word.split(","))) if word else getattr(programs, kernel)
-            changed = dataclasses.replace(programs, **{kernel: program})
-            try:
-                spent = [milliseconds(shape, batch_size, changed, kernel) for shape in shapes]
-            except Exception as error:
-                # A program may ask for more memory or registers than there are.
-                print(f"  {word}: {type(error).__name__}: {str(error)[:100]!r}", flush=True)
-                continue
-            each = ", ".join(f"r={r} {t:.4f}" for r, t in zip(ranks, spent, strict=True))
-            print(f"{kernel}={word or 'as it is'}: {each} ms a layer and step", flush=True)
-            if best is None or sum(spent) < best:
-                best, programs = sum(spent), changed
-    print(f"kept: {programs}")
-    return programs
-
-
-def milliseconds(
-    shape: EncoderShape, batch_size: int, programs: Programs, kernel: str, repeats: int = 50
-) -> float:
-    """Of one layer: of its forward pass for a kernel of that, of a step of descent for others."""
-
-    def member(key):
-        x, target = batch(jax.random.fold_in(key, 1), batch_size, shape.d)
-
-        def forward(x, _):
-            return encode(model, x, programs=programs), None
-
-        def step(model, _):
-            _, gradient = loss_and_gradient(shape, model, x, target, programs)
-            return jax.tree.map(lambda leaf, slope: leaf - 1e-3 * slope, model, gradient), None
-
-        model = initialise(shape, key)
-        if kernel.endswith("forward"):
-            return jax.lax.scan(forward, x, length=repeats)[0]
-        return jax.lax.scan(step, model, length=repeats)[0]
-
-    run = jax.jit(jax.vmap(member))
-    keys = jax.random.split(jax.random.key(0), SEEDS)
-    timed(lambda: run(keys))
-    return 1e3 * min(timed(lambda: run(keys)) for _ in range(3)) / repeats
-
-
 def populations(base: EncoderShape):
     """Label, shape; the most telling first, since the time may run out."""
     d = base.d
     low = min(8, d)
-    fused = dataclasses.replace(base, rank=low, matmul="bfloat16", products="fused")
-    for layers in LAYERS:
-        yield dataclasses.replace(fused, layers=layers)
-    for rank in (1, d):
-        for layers in LAYERS[:2]:
-            yield dataclasses.replace(fused, rank=rank, layers=layers)
-    for multiplier in (8, d):
-        yield dataclasses.replace(fused, width_multiplier=multiplier)
-        yield dataclasses.replace(fused, width_multiplier=multiplier, products="auto")
-    for matmul in ("bfloat16", "tensorfloat32", "float32"):
+    for matmul in ("tensorfloat32", "bfloat16", "float32"):
         for layers in LAYERS:
             yield dataclasses.replace(base, rank=low, layers=layers, matmul=matmul)
     wide = dataclasses.replace(base, rank=low, matmul="tensorfloat32")
     for multiplier in (8, d):
         yield dataclasses.replace(wide, width_multiplier=multiplier)
     yield dataclasses.replace(wide, width_multiplier=d, products="dot")
+    yield dataclasses.replace(wide, width_multiplier=d, matmul="bfloat16")
     for rank in (d, 1):
         for matmul in ("tensorfloat32", "bfloat16"):
             yield dataclasses.replace(base, rank=rank, matmul=matmul)
@@ -266,15 +141,13 @@ def populations(base: EncoderShape):
 
 def extrapolate(measured: dict[EncoderShape, float]) -> None:
     """Minutes for the 105 models; a rank that was not timed counts as the slowest that was."""
-    kinds = dict.fromkeys((shape.matmul, shape.products == "fused") for shape in measured)
-    for kind in kinds:
-        matmul, minutes = f"{kind[0]}{' fused' if kind[1] else ''}", {}
+    for matmul in ("float32", "tensorfloat32", "bfloat16"):
+        minutes = {}
         for layers in LAYERS:
             seconds = [
                 spent
                 for shape, spent in measured.items()
-                if (shape.matmul, shape.products == "fused") == kind
-                and (shape.layers, shape.width_multiplier) == (layers, 1)
+                if (shape.layers, shape.matmul, shape.width_multiplier) == (layers, matmul, 1)
             ]
             if seconds:
                 minutes[layers] = max(seconds) * PAPER_STEPS * len(RANKS) / 60
@@ -290,27 +163,23 @@ def main() -> None:
     given = sys.argv[1:] + [""] * 5
     budget, d, mlp = float(given[0] or 220), int(given[1] or 64), int(given[2] or 2048)
     batch_size, steps = int(given[3] or 256), int(given[4] or 100)
-    words = [word for word in given[5:] if word]
     print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}, population of {SEEDS} seeds")
     on_cpu = jax.default_backend() == "cpu"
     speed, bandwidth = rates(*((512, 1 << 20) if on_cpu else (8192, 1 << 28)))
     listed = ", ".join(f"{name} {rate / 1e12:.1f}" for name, rate in speed.items())
     print(f"measured TFLOP/s: {listed}; copy {bandwidth / 1e9:.0f} GB/s")
-    base = EncoderShape(d, d, mlp=mlp)
-    check(base, batch_size, DEFAULT_PROGRAMS)
-    programs = tune(base, batch_size, words, budget / 2)
     print(
         "matmul         L  r  wm    H products | steps/s ms/step | GFLOP  GB  floor ms share"
         " TFLOP/s | compile s"
     )
     measured, longest = {}, 0.0
-    for shape in populations(base):
+    for shape in populations(EncoderShape(d, d, mlp=mlp)):
         left = budget - (time.perf_counter() - begin)
         if left < 1.5 * longest:
             print(f"stopped with {left:.0f} s left before {shape.matmul} L={shape.layers} ...")
             break
         one = time.perf_counter()
-        _, compiled, spent = train(shape, batch_size, steps, programs)
+        _, compiled, spent = train(shape, batch_size, steps)
         longest = max(longest, time.perf_counter() - one)
         counted = [(SEEDS * ops, SEEDS * moved) for ops, moved in products(shape, batch_size)]
         operations, moved = (sum(column) for column in zip(*counted, strict=True))

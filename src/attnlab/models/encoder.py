@@ -15,7 +15,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from attnlab.errors import UserError
-from attnlab.models import fused_encoder
 from attnlab.models.head_products import Products
 from attnlab.models.rank_attention import (
     MATMULS,
@@ -42,7 +41,6 @@ class EncoderShape:
     given, so that the width doubles, as in the paper) and the output is read from the first d;
     "padded" appends as many zeros instead, the control of equal width. Both kinds of learned
     encoding need `length`, the number of points N. `mlp` = 0 leaves the perceptron out.
-    `products` "fused" computes whole sublayers by GPU kernels (`fused_encoder`) in bfloat16.
     """
 
     d: int = 64
@@ -57,7 +55,7 @@ class EncoderShape:
     self_mask: bool = False
     bias: bool = True
     matmul: Matmul = "float32"
-    products: Products | Literal["fused"] = "auto"
+    products: Products = "auto"
 
     def __post_init__(self) -> None:
         arguments.integer("d", self.d, 1)
@@ -68,7 +66,7 @@ class EncoderShape:
         arguments.one_of("norm", self.norm, NORMS)
         arguments.one_of("encoding", self.encoding, ENCODINGS)
         arguments.one_of("matmul", self.matmul, MATMULS)
-        arguments.one_of("products", self.products, (*PRODUCTS, "fused"))
+        arguments.one_of("products", self.products, PRODUCTS)
         if self.encoding_dims is not None:
             arguments.integer("encoding_dims", self.encoding_dims, 1)
         if self.length is not None:
@@ -79,8 +77,6 @@ class EncoderShape:
             raise UserError(f"rank must be at most the width, {self.width}, got {self.rank}.")
         if self.width % self.rank:
             raise UserError(f"rank must divide the width, {self.width}, got {self.rank}.")
-        if self.products == "fused":
-            fused_encoder.check_shape(self.width, self.matmul)
 
     @property
     def width(self) -> int:
@@ -169,8 +165,6 @@ class Encoder(eqx.Module):
         if n < 2:
             raise UserError(f"X must hold at least 2 points, got {n}.")
         x = self._encoded(x)
-        if self.shape.products == "fused":
-            return fused_encoder.encode(self, x.T)[..., :d].T
         for block in self.blocks:
             x = block(x)
         return x[:d]
@@ -241,11 +235,7 @@ def _chunks(X: Float[Array, "batch n d"], chunk: int) -> Float[Array, "parts d n
 def _column_loss(
     encoder: Encoder, x: Float[Array, "d n b"], targets: Float[Array, "d n b"]
 ) -> Float[Array, ""]:
-    out = encoder.columns(x)
-    if encoder.shape.products == "fused":
-        # The kernels leave points as rows: no transpose is left.
-        out, targets = out.T, targets.T
-    squares = jnp.sum((out - targets) ** 2)
+    squares = jnp.sum((encoder.columns(x) - targets) ** 2)
     return squares / (x.shape[1] * x.shape[2])
 
 

@@ -89,7 +89,7 @@ def _attention(shape: EncoderShape, key: Key[Array, ""], dtype: Any) -> RankAtte
         groups=shape.width_multiplier,
         self_mask=shape.self_mask,
         matmul=shape.matmul,
-        products="auto" if shape.products == "fused" else shape.products,
+        products=shape.products,
     )
 
 
