@@ -151,7 +151,14 @@ def hermite_polynomials(x: Float[np.ndarray, " n"], degree: int) -> Float[np.nda
 def scaled_constants(
     function: Callable[[Any], Any], s: Float[np.ndarray, " n"]
 ) -> Float[np.ndarray, "3 n"]:
-    """(c_0, c_1, c_1^*) of u -> function(sqrt(s) u) for every s.
+    """(c_0, c_1, c_1^*) of u -> function(sqrt(s) u) for every s."""
+    return scaled_table(function, float(s.min()), float(s.max()))(s)
+
+
+def scaled_table(
+    function: Callable[[Any], Any], least: float, largest: float
+) -> Callable[[Float[np.ndarray, " n"]], Float[np.ndarray, "3 n"]]:
+    """`scaled_constants` as a function of s between the two ends.
 
     Gauss-Legendre on each side of 0, where the usual kinks stay whatever s is, on a grid of
     sqrt(s) with cubic interpolation between: good to about 1e-7.
@@ -159,16 +166,17 @@ def scaled_constants(
     from scipy.interpolate import CubicSpline
 
     u, weights = _half_line()
-    root = np.sqrt(s)
-    grid = np.linspace(float(root.min()), float(root.max()) + 1e-9, 400)
-    if np.ptp(root) < 1e-12:
-        grid = root[:1]
+    low, high = math.sqrt(least), math.sqrt(largest)
+    grid = np.array([low]) if high - low < 1e-12 else np.linspace(low, high + 1e-9, 400)
     right, left = (function(grid[:, None] * (sign * u)) for sign in (1.0, -1.0))
     c0 = (right + left) @ weights
     c1 = (right - left) @ (weights * u)
     rest = (right * right + left * left) @ weights - c0 * c0 - c1 * c1
     table = np.stack([c0, c1, np.sqrt(np.maximum(rest, 0.0))])
-    return np.repeat(table, len(s), 1) if len(grid) == 1 else CubicSpline(grid, table.T)(root).T
+    if len(grid) == 1:
+        return lambda s: np.repeat(table, len(s), 1)
+    spline = CubicSpline(grid, table.T)
+    return lambda s: spline(np.sqrt(s)).T
 
 
 @cache

@@ -13,7 +13,7 @@ import numpy as np
 
 from attnlab.errors import UserError
 from attnlab.estimate import Estimate
-from attnlab.models.hermite import activation_function, hermite_series, scaled_constants
+from attnlab.models.hermite import activation_function, hermite_series, scaled_table
 from attnlab.models.linear_attention import LinearAttention
 from attnlab.models.random_transformer import EquivalentModel, RandomTransformer
 from attnlab.problems import arguments
@@ -100,6 +100,8 @@ def refined(
         arguments.integer("parts", parts, 2),
     )
     train, test = _samples(problem, prompts, arguments.integer("pools", pools, 1), seed, b1)
+    s, t = train.s, test.s
+    tables: dict[Model, ConstantsOf] = {}
     points = []
     for model, size, value in _grid(models, n, ridge):
         if isinstance(model, LinearAttention):
@@ -107,7 +109,9 @@ def refined(
                 "model must be a RandomTransformer or an EquivalentModel for the refinement, "
                 "got LinearAttention."
             )
-        constants = constants_of(model)
+        if model not in tables:
+            tables[model] = constants_of(model, min(s.min(), t.min()), max(s.max(), t.max()))
+        constants = tables[model]
         intercept = abs(hermite_series(model.activation, 1).coefficients[0]) > 1e-10
 
         def errors(
@@ -135,15 +139,21 @@ def refined(
     return points
 
 
-def constants_of(model: RandomTransformer | EquivalentModel) -> ConstantsOf:
-    """(c_0, a, e)(s) of u -> activation(sqrt(s) u), with c_r^* in e for an equivalent model."""
+def constants_of(
+    model: RandomTransformer | EquivalentModel, least: float, largest: float
+) -> ConstantsOf:
+    """(c_0, a, e)(s) of u -> activation(sqrt(s) u), with c_r^* in e for an equivalent model.
+
+    For s between the two ends.
+    """
     if isinstance(model, RandomTransformer):
         function, extra = activation_function(model.activation), 0.0
     else:
         function, extra = model.mean, model.noise
+    table = scaled_table(function, least, largest)
 
     def constants(s: np.ndarray) -> Constants:
-        c0, a, e = scaled_constants(function, s)
+        c0, a, e = table(s)
         return Constants(c0, a, np.hypot(e, extra))
 
     return constants
