@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import io
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -78,20 +77,21 @@ def encode(cell: Cell, outcome: Outcome) -> bytes:
     records = [{**given, **config_values(row)} for row in outcome.rows]
     schema = schema_of(cell.kind)
     columns = [pa.array([record[item.name] for record in records], item.type) for item in schema]
-    buffer = io.BytesIO()
+    buffer = pa.BufferOutputStream()
     layout = {"compression": "none", "use_dictionary": False, "store_schema": False}
     with pq.ParquetWriter(buffer, schema, **layout) as writer:
         writer.write_table(pa.Table.from_arrays(columns, schema=schema))
         writer.add_key_value_metadata({METADATA: cell.document.encode()})
-    return buffer.getvalue()
+    return buffer.getvalue().to_pybytes()
 
 
 def decode(cell: Cell, data: bytes) -> list[Any]:
     """The rows of a part; `Damaged` if it is none or answers something else."""
     try:
-        file = pq.ParquetFile(io.BytesIO(data))
+        file = pq.ParquetFile(pa.BufferReader(data))
         question = file.metadata.metadata[METADATA].decode()
-        table = file.read()
+        # Arrow's threads can outlive the interpreter and abort it at exit (apache/arrow#34314).
+        table = file.read(use_threads=False)
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as reason:
         raise Damaged(f"not a part of attnlab ({type(reason).__name__})") from reason
     if question != cell.document:
