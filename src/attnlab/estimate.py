@@ -4,7 +4,10 @@ A closed form returns an `Estimate` with no error and no samples; a Monte Carlo 
 type with both, so that comparing the two is one line.
 """
 
+import math
 from dataclasses import dataclass
+
+DOUBT = 3.0  # standard errors that `Estimate.cautious` adds
 
 
 @dataclass(frozen=True)
@@ -19,3 +22,12 @@ class Estimate:
     def exact(self) -> bool:
         """Whether the value comes from a closed form rather than from samples."""
         return self.samples is None
+
+    @property
+    def cautious(self) -> float:
+        """The value with three standard errors added, infinite where that is no number.
+
+        What is chosen for the least of these has no heavy tail: one shows in the error first.
+        """
+        worst = self.value + DOUBT * self.standard_error
+        return worst if math.isfinite(worst) else math.inf

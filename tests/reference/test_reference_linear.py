@@ -49,6 +49,14 @@ def test_a_loss_that_overflowed_is_never_the_best(tmp_path):
     assert reference.best_run("uniform:5", 2, tmp_path / "packed") == 1
 
 
+def test_a_lower_loss_with_a_heavy_tail_is_not_the_best(tmp_path):
+    arrays = _npz(tmp_path / "full.npz", run0=0.5, run1=0.6)
+    arrays["uniform:5/1/2/loss"][1] = 0.05  # 0.6 + 3 x 0.05 is below 0.5 + 3 x 0.1
+    np.savez(tmp_path / "tail.npz", **arrays)
+    pack(tmp_path / "tail.npz", tmp_path / "packed", {})
+    assert reference.best_run("uniform:5", 2, tmp_path / "packed") == 1
+
+
 def test_what_is_no_such_file_is_refused_in_one_sentence(tmp_path):
     arrays = _npz(tmp_path / "full.npz", run0=0.2)
     arrays["uniform:5/0/2/P"] = arrays["uniform:5/0/2/P"][:1]

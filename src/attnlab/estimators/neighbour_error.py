@@ -34,7 +34,7 @@ def squared_error(
     dtype: Any = float,
 ) -> Estimate:
     """E ||target - predictor(X, y)||^2 over fresh prompts with a source of their own."""
-    return _summary(_values(_squared, predictor, problem, key, samples, chunk, dtype))
+    return summary(_values(_squared, predictor, problem, key, samples, chunk, dtype))
 
 
 def self_squared_error(
@@ -50,7 +50,7 @@ def self_squared_error(
 
     A sample is a sequence, whose error is the mean over its points.
     """
-    return _summary(_values(_self_squared, predictor, problem, key, samples, chunk, dtype))
+    return summary(_values(_self_squared, predictor, problem, key, samples, chunk, dtype))
 
 
 def agreement_rate(
@@ -63,7 +63,7 @@ def agreement_rate(
     dtype: Any = float,
 ) -> Estimate:
     """How often the point nearest to what the predictor returns is the target."""
-    return _summary(_values(_agrees, predictor, problem, key, samples, chunk, dtype))
+    return summary(_values(_agrees, predictor, problem, key, samples, chunk, dtype))
 
 
 def paired_squared_error(
@@ -80,7 +80,7 @@ def paired_squared_error(
     `build` makes a predictor from a key. Samples are independent, which they are not where many
     prompts share one random network.
     """
-    return _summary(_values(_paired, build, problem, key, samples, chunk, dtype))
+    return summary(_values(_paired, build, problem, key, samples, chunk, dtype))
 
 
 def _paired(
@@ -156,6 +156,7 @@ def _run(
     return values[:samples]
 
 
-def _summary(values: np.ndarray) -> Estimate:
+def summary(values: np.ndarray) -> Estimate:
+    """The mean of a sample with its standard error."""
     error = float(values.std(ddof=1)) / math.sqrt(len(values))
     return Estimate(float(values.mean()), error, len(values))

@@ -16,6 +16,7 @@ import safetensors
 from jaxtyping import Float
 
 from attnlab.errors import AttnlabError, UserError
+from attnlab.estimate import Estimate
 
 FILE = Path(__file__).parent / "linear_full.safetensors"
 FORMAT = "attnlab reference linear FULL"
@@ -87,7 +88,7 @@ def recorded_loss(law: str, run: int, depth: int, path: Path = FILE) -> list[flo
 def best_run(law: str, depth: int, path: Path = FILE) -> int:
     """The run with the least recorded loss, chosen on data that no evaluation here sees.
 
-    Three standard errors are added to a loss: a heavy tail shows there first.
+    "Least" is cautious: a heavy tail shows in the standard error first.
     """
     able = [run for run in runs(law, path) if depth in depths(law, run, path)]
     if not able:
@@ -95,7 +96,7 @@ def best_run(law: str, depth: int, path: Path = FILE) -> int:
 
     def cautious(run: int) -> float:
         loss, error = recorded_loss(law, run, depth, path)[:2]
-        return loss + 3 * error if np.isfinite(loss + error) else np.inf
+        return Estimate(loss, error).cautious
 
     return min(able, key=cautious)
 

@@ -54,7 +54,6 @@ PAIRS = (
     ("inside", 1.0),
 )
 DRAWS = 2  # of the noise of every proposal
-DOUBT = 3.0  # standard errors added to a mean loss: a heavy tail shows there first
 TAIL = 200.0  # c in units of the mean loss: only what is far beyond the bulk is bent
 
 
@@ -137,16 +136,14 @@ def _train(
         found = search_many(problem, sampling, stacked, fresh(), objective, iterations, chunks)
         return [jax.tree.map(lambda part, i=i: part[i], found) for i in range(len(states))]
 
-    def judge(weights: AxisWeights, seed: Any) -> tuple[float, ...]:
+    def measured(weights: AxisWeights, seed: Any) -> tuple[Estimate, float]:
+        """The mean loss and the largest."""
         chunks, plain = jnp.asarray(effort.judged, jnp.int32), Objective(noise, jnp.asarray(np.inf))
         found = score(problem, effort.fine, weights, seed, plain, chunks)
-        return tuple(float(part) for part in found)
+        _, mean, largest, variance = (float(part) for part in found)
+        samples = effort.judged * effort.fine.compared
+        return Estimate(mean, float(np.sqrt(max(variance, 0.0) / samples)), samples), largest
 
-    def cautious(weights: AxisWeights, seed: Any) -> float:
-        _, mean, _, variance = judge(weights, seed)
-        return _worth(mean + DOUBT * np.sqrt(max(variance, 0.0) / samples))
-
-    samples = effort.judged * effort.fine.compared
     # Before anything is known the scale of the bulk is the loss of doing nothing.
     begun, c = [begin(weights) for _, weights in proposals], TAIL * problem.d / 2
     states = run(begun, effort.coarse, effort.race, c)
@@ -160,9 +157,8 @@ def _train(
     for found in (polished, ended):
         candidates += zip(names, (state.weights for state in found), strict=True)
     seed = fresh()
-    name, chosen = min(candidates, key=lambda pair: cautious(pair[1], seed))
-    _, mean, largest, variance = judge(chosen, fresh())
-    loss = Estimate(mean, float(np.sqrt(max(variance, 0.0) / samples)), samples)
+    name, chosen = min(candidates, key=lambda pair: measured(pair[1], seed)[0].cautious)
+    loss, largest = measured(chosen, fresh())
     return Grown(chosen.depth, chosen, chosen.full(problem.d), loss, largest, name)
 
 

@@ -6,12 +6,12 @@ closed form. The mathematics is in `attnlab.theory` (modules `rank_*`).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from attnlab.estimate import Estimate
+from attnlab.estimators.neighbour_error import summary
 from attnlab.lab.cell import CellKind
 from attnlab.problems import arguments
 from attnlab.studies.rank.training import key_seed
@@ -126,7 +126,7 @@ def sampled_ridge(heads: Heads, samples: int, seed: int) -> tuple[Estimate, Esti
     flat = A.transpose(0, 2, 1).reshape(-1, A.shape[1])
     gram = flat.T @ flat + 1e-9 * samples * np.eye(A.shape[1])
     c = np.linalg.solve(gram, flat.T @ f.reshape(-1))
-    return _mean(_squares(A, f, c)), _mean(_squares(*_head_answers(heads, samples, rng), c))
+    return summary(_squares(A, f, c)), summary(_squares(*_head_answers(heads, samples, rng), c))
 
 
 def _head_answers(
@@ -146,11 +146,6 @@ def _head_answers(
 
 def _squares(A: np.ndarray, f: np.ndarray, c: np.ndarray) -> np.ndarray:
     return ((np.einsum("shd,h->sd", A, c) - f) ** 2).sum(1)
-
-
-def _mean(values: np.ndarray) -> Estimate:
-    error = float(values.std(ddof=1)) / math.sqrt(len(values))
-    return Estimate(float(values.mean()), error, len(values))
 
 
 bounds = CellKind("rank_bounds", Bounds, BoundsResult, run_bounds)
