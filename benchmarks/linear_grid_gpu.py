@@ -21,13 +21,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnlab.models.axis_weights import AxisWeights
 from attnlab.models.linear_weights import DiagWeights
 from attnlab.problems.noise import parse_noise
 from attnlab.problems.noisy_regression import NoisyRegression
 from attnlab.reference.linear_table import DEPTHS, LAWS, PAPER
-from attnlab.training.fresh_sample import Objective, Sampling, begin, score, search_many
-from attnlab.training.full_growth import DRAWS, PAIRS, SINGLE, Effort, grow_full
+from attnlab.training.full_growth import compile_depth, grow_full
 from attnlab.training.recipes import NoiseTable, noise_tables
 
 NOISE = [parse_noise(law) for law in LAWS]
@@ -44,27 +42,27 @@ def diagonal(file, law, depth: int) -> DiagWeights | None:
     return DiagWeights(*(jnp.asarray(file[name]) for name in names))
 
 
-def compile_all(problem: NoisyRegression, noise: NoiseTable, effort: Effort, given: bool) -> None:
-    """Every program of every depth, compiled side by side: searches of no step and a score."""
-    zero, one = (jnp.asarray(number, jnp.int32) for number in (0, 1))
+def precision(law):
+    """Of the search: a loss without noise is smaller than float32 can tell from 0."""
+    return jnp.float32 if law.second_moment() else jnp.float64
 
-    def compiled(depth: int, starts: int, sampling: Sampling) -> None:
+
+def compile_all(problem: NoisyRegression, tables: NoiseTable, given: bool) -> None:
+    """Every program of every depth, compiled side by side."""
+    noise = jax.tree.map(lambda part: part[0], tables)
+
+    def one(depth: int, dtype) -> None:
         with jax.enable_x64(True):
-            weights = AxisWeights(
-                *(jnp.zeros(shape) for shape in ((depth, 2, 2), (depth,), (depth, 2, 2), (depth,)))
-            )
-            objective, key = Objective(noise, jnp.asarray(1.0)), jax.random.key(0)
-            many = jax.tree.map(lambda leaf: jnp.stack([leaf] * starts), begin(weights))
-            search_many(problem, sampling, many, key, objective, zero, one)
-            score(problem, effort.fine, weights, key, objective, one)[0].block_until_ready()
+            compile_depth(problem, noise, depth, given, dtype=dtype)
 
-    single = DRAWS * len(SINGLE) + 1 + given
-    sizes = {(1, 1 + given), (2, single)}
-    sizes |= {(depth, single + DRAWS * len(PAIRS)) for depth in range(3, DEPTH + 1)}
-    programs = [(depth, number, effort.coarse) for depth, number in sizes]
-    programs += [(depth, min(effort.kept, number), effort.fine) for depth, number in sizes]
-    with ThreadPoolExecutor(len(programs)) as pool:
-        list(pool.map(lambda program: compiled(*program), programs))
+    with ThreadPoolExecutor(2 * DEPTH) as pool:
+        waiting = [
+            pool.submit(one, depth, dtype)
+            for dtype in (jnp.float32, jnp.float64)
+            for depth in range(DEPTH, 0, -1)
+        ]
+        for each in waiting:
+            each.result()
 
 
 def main() -> None:
@@ -76,9 +74,7 @@ def main() -> None:
     found: dict[str, np.ndarray] = {}
     best: dict[tuple[int, int], tuple[float, float]] = {}
     start = time.perf_counter()
-    effort = Effort()
-    first = jax.tree.map(lambda part: part[0], tables)
-    compile_all(problem, first, effort, bool(given[3]))
+    compile_all(problem, tables, bool(given[3]))
     print(f"[{time.perf_counter() - start:5.0f} s] compiled", flush=True)
     for seed in range(seeds):
         for i in ORDER:
@@ -95,7 +91,7 @@ def main() -> None:
                 jax.random.fold_in(jax.random.key(seed), i),
                 DEPTH,
                 starts=[diagonal(starts, law, depth) for depth in range(1, DEPTH + 1)],
-                effort=effort,
+                dtype=precision(law),
             )
             for model in grown:
                 name = f"{law.name}/{seed}/{model.depth}"

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 
 from attnlab.errors import UserError
-from attnlab.models import batched_gram_pallas
+from attnlab.models import batched_gram_cuda
 from attnlab.models.batched_gram import loss_and_gradient
 from attnlab.models.linear_transformer import final_weights
 from attnlab.models.linear_weights import FullWeights
 from attnlab.problems.noise import Uniform
 from attnlab.problems.noisy_regression import NoisyRegression, gram
+from cuda_on_host import needs_compiler, own_cache
 from linear_prompts import double_precision, full_weights
 
-__all__ = ["double_precision"]
+__all__ = ["double_precision", "own_cache"]
 
 BATCH, D = 37, 4
 """No multiple of any number of lanes, so that padding is always there."""
@@ -125,15 +126,24 @@ def test_products_are_not_computed_twice_on_a_cpu():
     assert compiled.count(" conditional(") == 5
 
 
-@pytest.mark.parametrize(("heads", "depth"), [(2, 2)])
-def test_the_fused_kernel_computes_the_same(seed, heads, depth):
+@needs_compiler
+@pytest.mark.parametrize("depth", [1, 3])
+def test_the_fused_kernel_computes_the_same(seed, depth, monkeypatch):
+    monkeypatch.setattr(batched_gram_cuda, "GROUPS", 6)  # so that a group has several sequences
     G, targets = batch_of(seed)
-    weights = full_weights(seed, depth, heads)
-    fused = batched_gram_pallas.loss_and_gradient(weights, G, targets, interpret=True)
-    assert difference(fused, oracle(weights, G, targets)) < 1e-10
-    wide = FullWeights(*[jnp.zeros((1, 1, 17, 17))] * 2)
-    with pytest.raises(UserError, match=r"^d must be at most 15 for the fused kernel, got 16"):
-        batched_gram_pallas.loss_and_gradient(wide, jnp.zeros((2, 17, 17)), jnp.zeros((2, 16)))
+    members = [full_weights(seed + i, depth, 1) for i in range(2)]
+    population = jax.tree.map(lambda *parts: jnp.stack(parts), *members)
+    together = batched_gram_cuda.loss_and_gradient(population, G, targets)
+    for i, member in enumerate(members):
+        one = jax.tree.map(lambda part, i=i: part[i], together)
+        assert difference(one, oracle(member, G, targets)) < 1e-10
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_what_the_fused_kernel_does_not_serve_is_named():
+    wide = jax.vmap(FullWeights)(*[jnp.zeros((1, 1, 1, 17, 17))] * 2)
+    with pytest.raises(UserError, match=r"^The fused kernel serves one head, 16 layers and d = 15"):
+        batched_gram_cuda.loss_and_gradient(wide, jnp.zeros((2, 17, 17)), jnp.zeros((2, 16)))
 
 
 def test_wrong_shapes_are_named(unchecked):

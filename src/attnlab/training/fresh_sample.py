@@ -1,6 +1,6 @@
-"""Levenberg-Marquardt on fresh sequences: second-order training of FULL linear transformers.
+"""Levenberg-Marquardt on fresh sequences: second-order training of networks of `axis_weights`.
 
-The networks are FULL or of the small family of `axis_weights`. A fixed sample is over-fitted, so
+Many networks are trained side by side on the same sequences. A fixed sample is over-fitted, so
 every iteration draws its own and compares the steps of several dampings on another. A deep network
 is a polynomial of huge degree in its input, so its loss has a heavy tail. Sequences count by
 c log(1 + loss / c), which an exploding one can neither rule nor escape, and of a large pool the
@@ -13,19 +13,19 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
 from attnlab.errors import UserError
 from attnlab.estimators.in_context_regression import ridge_weights
+from attnlab.models.axis_networks import answers, answers_and_jacobian, from_numbers, numbers
 from attnlab.models.axis_weights import AxisWeights
-from attnlab.models.linear_transformer import final_weights
-from attnlab.models.linear_weights import FullWeights
 from attnlab.problems import arguments
 from attnlab.problems.noisy_regression import NoisyRegression
 from attnlab.training.recipes import NoiseTable, draw, with_noise
 
 DAMPINGS = (0.1, 1.0, 10.0, 100.0)  # tried in every iteration, times the present one
+LEAST_DAMPING = {"float32": 1e-6, "float64": 1e-8}  # below it A is not told from singular
+LARGEST = 1e30
 SMALLEST = 1e-6  # of the largest curvature: what Marquardt's scaling takes a parameter for
 
 
@@ -65,21 +65,32 @@ class Objective(NamedTuple):
 
 
 class Search(NamedTuple):
-    """A state of the search: the network, its damping, and the objective it was accepted with."""
+    """A state of the search: the network, its damping, and the objective it was accepted with.
 
-    weights: FullWeights | AxisWeights
-    damping: Float[Array, ""]
-    value: Float[Array, ""]
-    plain: Float[Array, ""]  # the mean loss there
-    largest: Float[Array, ""]  # of these losses
-    accepted: Int[Array, ""]
+    Where several are searched together, every leaf has a leading axis of them.
+    """
+
+    weights: AxisWeights
+    damping: Float[Array, "*members"]
+    value: Float[Array, "*members"]
+    plain: Float[Array, "*members"]  # the mean loss there
+    largest: Float[Array, "*members"]  # of these losses
+    accepted: Int[Array, "*members"]
+
+
+def begin(weights: AxisWeights, damping: float = 1e-1) -> Search:
+    """The state before the first step."""
+    one = jnp.ones((), weights.p.dtype)
+    infinite = one * jnp.inf
+    zero = jnp.zeros((), jnp.int32)
+    return Search(weights.balanced(), damping * one, infinite, infinite, infinite, zero)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def search(
+def search_many(
     problem: NoisyRegression,
     sampling: Sampling,
-    start: Search,
+    starts: Search,
     key: Any,
     objective: Objective,
     iterations: Int[Array, ""],
@@ -93,99 +104,75 @@ def search(
 
     def step(i: Any, state: Search) -> Search:
         own = jax.random.fold_in(key, i)
-        theta, unravel = ravel_pytree(state.weights)
-        A, g = _normal_equations(problem, sampling, theta, unravel, own, objective, chunks)
-        D = jnp.diag(A)
-        D = jnp.maximum(D, SMALLEST * D.max())
-
-        def moved(mu: Array) -> Array:
-            factor = jax.scipy.linalg.cho_factor(A + mu * jnp.diag(D), lower=True)
-            return theta - jax.scipy.linalg.cho_solve(factor, g[:, None])[:, 0]
-
-        mu = state.damping * jnp.asarray(DAMPINGS, theta.dtype)
-        tried = jnp.concatenate([theta[None], jax.lax.map(moved, mu)])
+        theta = numbers(state.weights)
+        A, g = _normal_equations(problem, sampling, state.weights, own, objective, chunks)
+        D = jnp.diagonal(A, axis1=1, axis2=2)
+        D = jnp.maximum(D, SMALLEST * D.max(1, keepdims=True))
+        mu = state.damping[:, None] * jnp.asarray(DAMPINGS, theta.dtype)[None]
+        steps = _solutions(A, g, D, mu).astype(theta.dtype)
+        tried = theta[:, None] - jnp.concatenate([jnp.zeros_like(steps[:, :1]), steps], axis=1)
+        members, several = tried.shape[:2]
+        networks = from_numbers(state.weights, tried.reshape(members * several, -1))
         compare = jax.random.fold_in(own, 1)
-        found = _values(problem, sampling, tried, unravel, compare, objective, 2 * chunks)
+        found = _values(problem, sampling, networks, compare, objective, 2 * chunks)
+        found = [part.reshape(members, several) for part in found]
         value = jnp.where(jnp.isfinite(found[0]), found[0], jnp.inf)
-        best = jnp.argmin(value)
-        damping = jnp.where(best > 0, mu[best - 1], 30 * state.damping)
+        best = jnp.argmin(value, axis=1)
+        moved = best > 0
+        damping = jnp.where(moved, _taken(mu, best - moved), 30 * state.damping)
+        chosen = from_numbers(state.weights, _taken(tried, best))
         return Search(
-            balanced(unravel(tried[best])),
-            jnp.clip(damping, 1e-8, 1e4),
-            value[best],
-            found[1][best],
-            found[2][best],
-            state.accepted + (best > 0),
+            jax.vmap(AxisWeights.balanced)(chosen),
+            jnp.clip(damping, LEAST_DAMPING[theta.dtype.name], 1e4),
+            _taken(value, best),
+            _taken(found[1], best),
+            _taken(found[2], best),
+            state.accepted + moved,
         )
 
-    return jax.lax.fori_loop(0, iterations, step, start)
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def search_many(
-    problem: NoisyRegression,
-    sampling: Sampling,
-    starts: Search,
-    key: Any,
-    objective: Objective,
-    iterations: Int[Array, ""],
-    chunks: Int[Array, ""],
-) -> Search:
-    """`search` from several starts, stacked, on the same sequences."""
-
-    def one(start: Search) -> Search:
-        return search(problem, sampling, start, key, objective, iterations, chunks)
-
-    # A CPU gains nothing from a batch, and jaxlib may hang on batched factorisations there.
-    if jax.default_backend() == "cpu":
-        return jax.lax.map(one, starts)
-    return jax.vmap(one)(starts)
-
-
-def begin(weights: FullWeights | AxisWeights, damping: float = 1e-1) -> Search:
-    """The state before the first step."""
-    one = jnp.ones((), jax.tree.leaves(weights)[0].dtype)
-    infinite = one * jnp.inf
-    zero = jnp.zeros((), jnp.int32)
-    return Search(balanced(weights), damping * one, infinite, infinite, infinite, zero)
-
-
-def balanced(weights: Any) -> Any:
-    """The same network with |P| = |Q| in every layer and head: the scale between them is free."""
-    if isinstance(weights, AxisWeights):
-        p, q = _square(weights.p, weights.p_rest), _square(weights.q, weights.q_rest)
-        scale = _scale(p, q)
-        blocks = scale[:, None, None]
-        parts = weights.p * blocks, weights.p_rest * scale
-        return AxisWeights(*parts, weights.q / blocks, weights.q_rest / scale)
-    p, q = (jnp.square(part).sum((-2, -1), keepdims=True) for part in (weights.P, weights.Q))
-    scale = _scale(p, q)
-    return FullWeights(weights.P * scale, weights.Q / scale)
-
-
-def _square(block: Float[Array, "layers 2 2"], rest: Float[Array, " layers"]) -> Array:
-    return jnp.square(block).sum((-2, -1)) + jnp.square(rest)
-
-
-def _scale(p: Array, q: Array) -> Array:
-    """(q / p)^(1/4) of the squared norms, 1 where one of them is 0."""
-    usable = (p > 0) & (q > 0)
-    return jnp.where(usable, (q / jnp.where(usable, p, 1)) ** 0.25, 1)
+    return jax.lax.fori_loop(0, iterations, step, starts)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def score(
     problem: NoisyRegression,
     sampling: Sampling,
-    weights: FullWeights | AxisWeights,
+    weights: AxisWeights,
     key: Any,
     objective: Objective,
     chunks: Int[Array, ""],
 ) -> tuple[Array, Array, Array, Array]:
-    """The objective, the mean loss, its largest and its variance on `chunks` times `compared`."""
-    theta, unravel = ravel_pytree(weights)
-    found = _values(problem, sampling, theta[None], unravel, key, objective, chunks)
-    return tuple(part[0] for part in found)  # pyright: ignore[reportReturnType]
+    """The objective, the mean loss, its largest and its variance on `chunks` times `compared`.
+
+    One of each for every network, a leading axis of `weights`.
+    """
+    return _values(problem, sampling, weights, key, objective, chunks)
+
+
+def _solutions(
+    A: Float[Array, "members k k"],
+    g: Float[Array, "members k"],
+    D: Float[Array, "members k"],
+    mu: Float[Array, "members dampings"],
+) -> Float[Array, "members dampings k"]:
+    """(A + mu D)^-1 g, in double precision where it is on: A is all but singular."""
+    A, g, D, mu = (part.astype(jax.dtypes.canonicalize_dtype(float)) for part in (A, g, D, mu))
+
+    def solved(A: Array, g: Array, D: Array, mu: Array) -> Array:
+        factor = jax.scipy.linalg.cho_factor(A + mu * jnp.diag(D), lower=True)
+        return jax.scipy.linalg.cho_solve(factor, g[:, None])[:, 0]
+
+    # jaxlib may hang on batched factorisations on a CPU.
+    if jax.default_backend() != "cpu":
+        return jax.vmap(jax.vmap(solved, (None, None, None, 0)))(A, g, D, mu)
+    several = mu.shape[1]
+    repeated = (jnp.repeat(part, several, axis=0) for part in (A, g, D))
+    found = jax.lax.map(lambda part: solved(*part), (*repeated, mu.reshape(-1)))
+    return found.reshape(*mu.shape, -1)
+
+
+def _taken(table: Array, places: Int[Array, " members"]) -> Array:
+    return jax.vmap(lambda row, place: row[place])(table, places)
 
 
 def _sample(
@@ -193,7 +180,7 @@ def _sample(
 ) -> tuple[Float[Array, "count p p"], Float[Array, "count d"]]:
     """Gram matrices and the oracle's weights."""
     drawn = draw(problem, key, count, dtype)
-    sigma = jax.vmap(noise.quantile)(drawn.u)
+    sigma = jax.vmap(noise.quantile)(drawn.u).astype(dtype)
     G = jax.vmap(with_noise)(drawn.G, drawn.w, sigma)
     return G, jax.vmap(ridge_weights)(G, sigma**2)
 
@@ -211,84 +198,83 @@ def chosen(
 
 
 def _robust(loss: Array, c: Array) -> Array:
-    return jnp.where(jnp.isinf(c), loss, c * jnp.log1p(loss / c))
-
-
-def _losses(
-    problem: NoisyRegression, weights: FullWeights | AxisWeights, G: Array, aim: Array
-) -> Array:
-    answers = jax.vmap(partial(_answer, weights))(G)
-    variances = problem.variances(G.dtype)
-    return jnp.dot(jnp.square(answers - aim), variances, precision="highest") / 2
-
-
-def _answer(weights: FullWeights | AxisWeights, G: Float[Array, "p p"]) -> Float[Array, " d"]:
-    # Layers written out are half as many kernels on a GPU, and more to compile elsewhere.
-    return final_weights(weights, G, unroll=jax.default_backend() == "gpu")
+    """c log(1 + loss / c); what overflows, or is no number, counts as LARGEST where c is finite."""
+    bounded = jnp.where(loss < LARGEST, loss, LARGEST)
+    return jnp.where(jnp.isinf(c), loss, c * jnp.log1p(bounded / c))
 
 
 def _normal_equations(
     problem: NoisyRegression,
     sampling: Sampling,
-    theta: Float[Array, " k"],
-    unravel: Any,
+    weights: AxisWeights,
     key: Any,
     objective: Objective,
     chunks: Any,
-) -> tuple[Float[Array, "k k"], Float[Array, " k"]]:
-    root = jnp.sqrt(problem.variances(theta.dtype))
-
-    def one(G: Array, aim: Array) -> tuple[Array, Array]:
-        w, back = jax.vjp(lambda theta: root * _answer(unravel(theta), G), theta)
-        return w - root * aim, jax.vmap(back)(jnp.eye(problem.d, dtype=theta.dtype))[0]
+) -> tuple[Float[Array, "members k k"], Float[Array, "members k"]]:
+    dtype = weights.p.dtype
+    variances = problem.variances(dtype)
+    summed = jax.dtypes.canonicalize_dtype(float)
 
     def add(i: Any, sums: tuple[Array, Array]) -> tuple[Array, Array]:
         own = jax.random.fold_in(key, 2 * i)
-        G, aim = _sample(problem, own, objective.noise, sampling.pool, theta.dtype)
-        loss = _losses(problem, unravel(theta), G, aim)
-        places, share = chosen(loss, sampling)
-        r, J = jax.vmap(one)(G[places], aim[places])
-        loss = jnp.square(r).sum(1) / 2
+        G, aim = _sample(problem, own, objective.noise, sampling.pool, dtype)
+        places, share = jax.vmap(partial(chosen, sampling=sampling))(
+            _losses(variances, answers(weights, G), aim.T)
+        )
+        w, J = answers_and_jacobian(weights, G[places])
+        r = w - aim[places].swapaxes(1, 2)
+        loss = jnp.einsum("mds,d->ms", r**2, variances, precision="highest") / 2
         # A sequence that overflows has no direction to give: it is left to the comparison.
         good = jnp.isfinite(loss) & jnp.isfinite(J).all((1, 2))
-        share = jnp.where(good, share / (1 + loss / objective.c), 0)
-        J = jnp.where(good[:, None, None], J, 0).reshape(-1, theta.size)
-        r = jnp.where(good[:, None], r, 0).reshape(-1)
-        scaled = jnp.repeat(share, problem.d)[:, None] * J
+        share = jnp.where(good, share / (1 + loss / objective.c.astype(dtype)), 0)
+        scale = jnp.sqrt(share[:, None, :] * variances[None, :, None]).astype(summed)
+        good = good[:, None]
+        J = jnp.where(good[:, None], J, 0).astype(summed) * scale[:, None]
+        r = jnp.where(good, r, 0).astype(summed) * scale
+        J, r = J.reshape(*J.shape[:2], -1), r.reshape(len(r), -1)
         return (
-            sums[0] + jnp.dot(scaled.T, J, precision="highest"),
-            sums[1] + jnp.dot(scaled.T, r, precision="highest"),
+            sums[0] + jnp.einsum("mkn,mln->mkl", J, J, precision="highest"),
+            sums[1] + jnp.einsum("mkn,mn->mk", J, r, precision="highest"),
         )
 
-    p = theta.size
-    start = jnp.zeros((p, p), theta.dtype), jnp.zeros(p, theta.dtype)
+    members, p = numbers(weights).shape
+    start = jnp.zeros((members, p, p), summed), jnp.zeros((members, p), summed)
     A, g = jax.lax.fori_loop(0, chunks, add, start)
     return A / chunks, g / chunks
+
+
+def _losses(
+    variances: Float[Array, " d"],
+    w: Float[Array, "members d sequences"],
+    aim: Float[Array, "d sequences"],
+) -> Float[Array, "members sequences"]:
+    return jnp.einsum("mds,d->ms", jnp.square(w - aim[None]), variances, precision="highest") / 2
 
 
 def _values(
     problem: NoisyRegression,
     sampling: Sampling,
-    several: Float[Array, "some k"],
-    unravel: Any,
+    weights: AxisWeights,
     key: Any,
     objective: Objective,
     chunks: Any,
 ) -> tuple[Array, Array, Array, Array]:
-    """For several networks: the objective, the mean loss, the largest loss, the loss's variance."""
+    """For every network: the objective, the mean loss, the largest loss, the loss's variance."""
+    dtype = weights.p.dtype
+    variances, c = problem.variances(dtype), objective.c.astype(dtype)
 
     def add(i: Any, sums: tuple[Array, ...]) -> tuple[Array, ...]:
         own = jax.random.fold_in(key, 2 * i + 1)
-        G, aim = _sample(problem, own, objective.noise, sampling.compared, several.dtype)
-        loss = jax.vmap(lambda theta: _losses(problem, unravel(theta), G, aim))(several)
+        G, aim = _sample(problem, own, objective.noise, sampling.compared, dtype)
+        loss = _losses(variances, answers(weights, G), aim.T)
         return (
-            sums[0] + _robust(loss, objective.c).mean(1),
+            sums[0] + _robust(loss, c).mean(1),
             sums[1] + loss.mean(1),
             jnp.maximum(sums[2], loss.max(1)),
             sums[3] + jnp.square(loss).mean(1),
         )
 
-    start = tuple(jnp.zeros(len(several), several.dtype) for _ in range(4))
+    start = tuple(jnp.zeros(len(weights.p), dtype) for _ in range(4))
     value, mean, largest, square = jax.lax.fori_loop(0, chunks, add, start)
     mean = mean / chunks
     return value / chunks, mean, largest, square / chunks - mean**2

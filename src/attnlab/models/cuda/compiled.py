@@ -1,0 +1,70 @@
+"""Compiles the CUDA sources of this folder on the machine that runs them, and keeps the result.
+
+A source is compiled for one size and one precision by nvcc, which a CUDA toolkit brings; without
+it, or without a GPU, the callers compute the same in plain JAX. For tests a C++ compiler makes the
+same source a loop on the host. Libraries are kept in the user's cache folder under the hash of all
+that went into them.
+"""
+
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import jaxlib.version
+import numpy as np
+
+from attnlab.errors import UserError
+
+FOLDER = Path(__file__).parent
+REAL = {"float32": "F32", "float64": "F64"}
+GPU = ("nvcc", "-O3", "-std=c++17", "-arch=native", "-shared", "-Xcompiler", "-fPIC,-w")
+HOST = ("c++", "-O2", "-std=c++17", "-shared", "-fPIC", "-w", "-x", "c++")
+
+
+def available() -> bool:
+    """Whether programs that are compiled now can call these kernels."""
+    return jax.default_backend() == "gpu" and shutil.which(GPU[0]) is not None
+
+
+@lru_cache
+def target(source: str, symbol: str, dtype: Any, **sizes: int) -> str:
+    """The name under which `jax.ffi.ffi_call` finds a function of `source` on this backend."""
+    on_gpu = jax.default_backend() == "gpu"
+    command = GPU if on_gpu else HOST
+    given = {**sizes, "REAL": REAL[np.dtype(dtype).name]}
+    constants = [f"-D{name}={value}" for name, value in sorted(given.items())]
+    name = "_".join([symbol, *(constant[2:] for constant in constants)])
+    function = ctypes.CDLL(str(_library(source, (*command, *constants))))[symbol]
+    platform = "CUDA" if on_gpu else "cpu"
+    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(function), platform=platform)
+    return name
+
+
+def _library(source: str, command: tuple[str, ...]) -> Path:
+    texts = [path.read_bytes() for path in sorted(FOLDER.glob("*.cu*"))]
+    said = "\0".join([source, *command, jaxlib.version.__version__]).encode()
+    digest = hashlib.sha256(b"\0".join([said, *texts])).hexdigest()[:32]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab"
+    library = cache / f"{digest}.so"
+    if library.exists():
+        return library
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as folder:
+        made = Path(folder) / "made.so"
+        inputs = ["-I", jax.ffi.include_dir(), str(FOLDER / source), "-o", str(made)]
+        try:
+            done = subprocess.run([*command, *inputs], capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise UserError(f"The kernels need the compiler {command[0]}: {error}.") from None
+        if done.returncode:
+            last = (done.stderr.strip() or "no message").splitlines()[-1]
+            raise UserError(f"{command[0]} could not compile {source}: {last}")
+        made.replace(library)
+    return library
