@@ -12,10 +12,10 @@ from attnlab.problems.noise import Categorical, Fixed, Uniform
 from attnlab.problems.noisy_regression import NoisyRegression
 from attnlab.theory import linear_laws
 from attnlab.training import growth
-from attnlab.training.families import sequence_losses
+from attnlab.training.families import DiagonalLeastSquares, sequence_losses
 from attnlab.training.fixed_sample import draw, join_tail, thin
 from attnlab.training.growth import Effort, grow
-from attnlab.training.levenberg_marquardt import Diagnosis
+from attnlab.training.levenberg_marquardt import Diagnosis, Fit
 from linear_prompts import double_precision
 
 __all__ = ["double_precision"]
@@ -109,6 +109,28 @@ def test_a_tail_that_only_fresh_data_show_is_trained_too(seed, grown, monkeypatc
     )
     assert after < before / 4
     assert math.isfinite(found.fresh.value)
+
+
+def test_gd_plus_plus_is_not_lost_where_few_sequences_mistake_it(seed, monkeypatch):
+    # No search and a screening that takes the layer nearest zero: what is left is GD++ itself.
+    def kept(least_squares, start, search):
+        return Fit(start, least_squares.objective(start), 1, Diagnosis.ITERATION_LIMIT)
+
+    def misled(least_squares, starts):
+        return kept(least_squares, starts[0], None), 1
+
+    real = growth.levenberg_marquardt
+    monkeypatch.setattr(growth, "_screen", misled)
+    monkeypatch.setattr(
+        growth,
+        "levenberg_marquardt",
+        lambda *given: (kept if isinstance(given[0], DiagonalLeastSquares) else real)(*given),
+    )
+    noiseless = NoisyRegression(3, 8, Uniform(0))
+    for depth in grow("omegas", noiseless, jax.random.key(seed), 2, effort=SMALL):
+        np.testing.assert_array_equal(depth.weights.xy, 0)
+        np.testing.assert_array_equal(depth.weights.yy, 0)
+        assert (depth.weights.yx < 0).all()
 
 
 @pytest.mark.parametrize("family", ["gd++", "diag", "omegas"])

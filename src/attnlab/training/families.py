@@ -1,8 +1,8 @@
 """The small families of linear transformers as least-squares problems: GD++ and DIAG.
 
 Source: Vladymyrov et al. (arXiv 2402.14180). The residual is w^L - w_oracle. For DIAG, the normal
-equations are summed in the four omegas of every layer and carried over to the parameters (one head
-or free omegas) by the chain rule, so all diagonal families share the compiled programs. GD++ is
+equations are summed in the four omegas of every layer and carried over to the parameters (heads or
+free omegas) by the chain rule, so all diagonal families share the compiled programs. GD++ is
 w = f(Sigma) w*: its loss is an integral over the eigenvalues of Sigma, known without a sample.
 """
 
@@ -12,26 +12,33 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
-from attnlab.models.linear_transformer import final_weights
-from attnlab.models.linear_weights import DiagWeights, GDPlusPlus, Omegas, Weights
+from attnlab.models.linear_weights import DiagWeights, GDPlusPlus, Omegas
 from attnlab.problems.noisy_regression import NoisyRegression
 from attnlab.theory import linear_laws
-from attnlab.training.diagonal_jacobian import diagonal_jacobian
+from attnlab.training.diagonal_jacobian import jacobian_in_lanes
+from attnlab.training.diagonal_lanes import (
+    Matrices,
+    Rows,
+    from_lanes,
+    half_square,
+    patterns,
+    run,
+    to_lanes,
+)
 from attnlab.training.fixed_sample import Sample
 from attnlab.training.levenberg_marquardt import NormalEquations, check_data
 
-BLOCK = 256  # sequences at once: the tangents of seven layers fill a cache
+BLOCK = 256  # sequences at once: the tangents of one layer fill a cache
 
 
 class Block(NamedTuple):
-    """Sequences on the device; the last block is filled up at weight 0."""
+    """Sequences on the device, in lanes; the last block is filled up at weight 0."""
 
-    G: Float[Array, "block p p"]
-    oracle: Float[Array, "block d"]
-    weight: Float[Array, " block"]
+    G: Matrices
+    oracle: Float[Array, "blocks d lanes"]
+    weight: Float[Array, "blocks lanes"]
 
 
 class DiagonalLeastSquares:
@@ -41,19 +48,20 @@ class DiagonalLeastSquares:
         self.sample = sample
         self._blocks = _blocks(sample.G, sample.oracle, sample.weight)
 
-    def losses(self, weights: Weights) -> Float[np.ndarray, " N"]:
+    def losses(self, weights: DiagWeights | Omegas | GDPlusPlus) -> Float[np.ndarray, " N"]:
         """1/2 ||w^L - w_oracle||^2 of every sequence."""
-        parts = [_losses(weights, block) for block in self._blocks]
-        return np.concatenate(parts)[: len(self.sample.weight)]
+        layers = patterns(_omegas(weights), self.sample.G.shape[1])
+        parts = [half_square(run(layers, block.G)[1][0], block.oracle) for block in self._blocks]
+        return np.concatenate([from_lanes(part) for part in parts])[: len(self.sample.weight)]
 
     def objective(self, parameters: DiagWeights | Omegas) -> float:
         return float(self.sample.weight @ self.losses(parameters))
 
     def normal_equations(self, parameters: DiagWeights | Omegas) -> NormalEquations:
-        omegas, by_parameters = _omegas(parameters)
-        slopes = np.asarray(by_parameters)
-        sums = [_equations(*diagonal_jacobian(omegas, block.G), block) for block in self._blocks]
+        layers = patterns(_omegas(parameters), self.sample.G.shape[1])
+        sums = [_equations(*jacobian_in_lanes(layers, block.G), block) for block in self._blocks]
         f, gradient, curvature = (sum(map(np.asarray, parts)) for parts in zip(*sums, strict=True))
+        slopes = _slopes(parameters)
         return NormalEquations(float(f), slopes.T @ gradient, slopes.T @ curvature @ slopes)
 
 
@@ -116,9 +124,11 @@ class SpectralLeastSquares:
 
 
 def sequence_losses(
-    weights: Weights, G: Float[np.ndarray, "N p p"], oracle: Float[np.ndarray, "N d"]
+    weights: DiagWeights | Omegas | GDPlusPlus,
+    G: Float[np.ndarray, "N p p"],
+    oracle: Float[np.ndarray, "N d"],
 ) -> Float[np.ndarray, " N"]:
-    """1/2 ||w^L - w_oracle||^2 of every sequence, for any weights."""
+    """1/2 ||w^L - w_oracle||^2 of every sequence."""
     return DiagonalLeastSquares(Sample(G, oracle, np.full(len(G), 1 / len(G)), len(G))).losses(
         weights
     )
@@ -137,32 +147,46 @@ def _blocks(G: np.ndarray, oracle: np.ndarray, weight: np.ndarray) -> list[Block
         for start in range(0, len(places), BLOCK)
         for some in [places[start : start + BLOCK]]
     ]
-    return [Block(*map(jnp.asarray, part)) for part in parts]
-
-
-@jax.jit
-def _losses(weights: Weights, block: Block) -> Float[Array, " block"]:
-    w = jax.vmap(partial(final_weights, weights))(block.G)
-    return jnp.square(w - block.oracle).sum(1) / 2
+    return [Block(*(jnp.asarray(to_lanes(each)) for each in part)) for part in parts]
 
 
 @jax.jit
 def _equations(
-    w: Float[Array, "block d"], J: Float[Array, "block p d"], block: Block
+    row: Rows, J: list[Float[Array, "blocks 4 d lanes"]], block: Block
 ) -> tuple[Array, Array, Array]:
-    root = jnp.sqrt(block.weight)
-    r = (root[:, None] * (w - block.oracle)).reshape(-1)
-    columns = jnp.swapaxes(root[:, None, None] * J, 0, 1).reshape(J.shape[1], -1)
+    root = jnp.sqrt(block.weight)[:, None]
+    r = (-root * (row[:, :-1] + block.oracle)).reshape(-1)
+    columns = root[:, None] * jnp.concatenate(J, axis=1)
+    columns = jnp.swapaxes(columns, 0, 1).reshape(4 * len(J), -1)
     dot = partial(jnp.dot, precision="highest")
     return dot(r, r) / 2, dot(columns, r), dot(columns, columns.T)
 
 
-@jax.jit
-def _omegas(parameters: DiagWeights | Omegas) -> tuple[Array, Array]:
-    """The omegas, layer by layer, and their derivatives in the raveled parameters."""
-    theta, unravel = ravel_pytree(parameters)
+def _omegas(weights: DiagWeights | Omegas | GDPlusPlus) -> Float[np.ndarray, "layers 4"]:
+    """xx, xy, yx, yy of every layer, on the host."""
+    match weights:
+        case DiagWeights():
+            p, q = _heads(weights)
+            return np.einsum("alh,blh->lab", p, q).reshape(-1, 4)
+        case Omegas():
+            return np.stack([weights.xx, weights.xy, weights.yx, weights.yy], axis=1)
+        case _:
+            zero = np.zeros(len(weights.xx))
+            return np.stack([weights.xx, zero, weights.yx, zero], axis=1)
 
-    def flat(theta: Array) -> Array:
-        return unravel(theta).omegas().matrix().reshape(-1)
 
-    return flat(theta).reshape(-1, 4), jax.jacfwd(flat)(theta)
+def _slopes(parameters: DiagWeights | Omegas) -> Float[np.ndarray, "omegas parameters"]:
+    """The derivatives of the omegas, layer by layer, in the raveled parameters."""
+    one = np.eye(parameters.depth)
+    if isinstance(parameters, Omegas):
+        return np.einsum("lm,ab->labm", one, np.eye(4)).reshape(4 * len(one), -1)
+    p, q = _heads(parameters)
+    by_p = np.einsum("lm,ac,blh->labcmh", one, np.eye(2), q)
+    by_q = np.einsum("lm,bc,alh->labcmh", one, np.eye(2), p)
+    flat = [by.reshape(4 * len(one), -1) for by in (by_p, by_q)]
+    return np.concatenate(flat, axis=1)
+
+
+def _heads(weights: DiagWeights) -> tuple[np.ndarray, np.ndarray]:
+    """(p_x, p_y) and (q_x, q_y)."""
+    return np.stack([weights.p_x, weights.p_y]), np.stack([weights.q_x, weights.q_y])

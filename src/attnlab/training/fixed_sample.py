@@ -20,6 +20,8 @@ from attnlab.problems import arguments
 from attnlab.problems.noise import NoiseLaw, PRNGKey
 from attnlab.problems.noisy_regression import NoisyRegression
 
+CHUNK = 1024  # sequences at once on the host: what is held between two steps stays in a cache
+
 
 class Sample(NamedTuple):
     """Sequences with weights that sum to 1; `drawn` is how many draws they stand for."""
@@ -44,18 +46,18 @@ def draw(problem: NoisyRegression, key: PRNGKey, count: int) -> Sample:
     d, n, p = problem.d, problem.n, problem.d + 1
     rng = generator(key)
     k = min(n, p)
-    B = np.tril(rng.standard_normal((count, p, k)), -1)
-    B[:, range(k), range(k)] = np.sqrt(rng.chisquare(n - np.arange(k), (count, k)))
+    normals = rng.standard_normal((count, p, k))
+    diagonal = np.sqrt(rng.chisquare(n - np.arange(k), (count, k)))
     w = rng.standard_normal((count, d))
     sigma = _levels(problem.noise, key, count)
     if n < d and not sigma.all():
         raise UserError(f"n must be at least d = {d} where the noise can be 0, got {n!r}.")
-    inputs = B[:, :d] * np.sqrt(np.broadcast_to(problem.variance, (d,)))[:, None]
-    labels = w[:, None] @ inputs + sigma[:, None, None] * B[:, d:]
-    factor = np.concatenate([inputs, labels], axis=1)
-    G = factor @ factor.swapaxes(1, 2)
-    system = G[:, :d, :d] + sigma[:, None, None] ** 2 * np.eye(d)
-    oracle = np.linalg.solve(system, G[:, :d, d:])[..., 0]
+    G, oracle = np.empty((count, p, p)), np.empty((count, d))
+    for start in range(0, count, CHUNK):
+        some = slice(start, start + CHUNK)
+        B = np.tril(normals[some], -1)
+        B[:, range(k), range(k)] = diagonal[some]
+        _fill(problem, B, w[some], sigma[some], G[some], oracle[some])
     return Sample(G, oracle, np.full(count, 1 / count), count)
 
 
@@ -104,6 +106,24 @@ def join_tail(
 def generator(key: PRNGKey) -> np.random.Generator:
     """NumPy's generator with a JAX key for its seed."""
     return np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
+
+
+def _fill(
+    problem: NoisyRegression,
+    B: Float[np.ndarray, "N p k"],
+    w: Float[np.ndarray, "N d"],
+    sigma: Float[np.ndarray, " N"],
+    G: Float[np.ndarray, "N p p"],
+    oracle: Float[np.ndarray, "N d"],
+) -> None:
+    """Writes the Gram matrices and the oracle's weights of some sequences to G and `oracle`."""
+    d = problem.d
+    inputs = B[:, :d] * np.sqrt(np.broadcast_to(problem.variance, (d,)))[:, None]
+    labels = w[:, None] @ inputs + sigma[:, None, None] * B[:, d:]
+    factor = np.concatenate([inputs, labels], axis=1)
+    np.matmul(factor, factor.swapaxes(1, 2), out=G)
+    system = G[:, :d, :d] + sigma[:, None, None] ** 2 * np.eye(d)
+    oracle[:] = np.linalg.solve(system, G[:, :d, d:])[..., 0]
 
 
 def _levels(noise: NoiseLaw, key: PRNGKey, count: int) -> Float[np.ndarray, " count"]:

@@ -165,7 +165,9 @@ def _grow_diagonal(
 ) -> TrainedDepth:
     pool = draw(problem, jax.random.fold_in(key, POOL), effort.pool)
     losses = sequence_losses(insert_layer(shallower, 0, np.zeros(4)), pool.G, pool.oracle)
-    starts = _diagonal_starts(problem, jax.random.fold_in(key, STARTS), shallower, effort)
+    for_starts = jax.random.fold_in(key, STARTS)
+    starts = _diagonal_starts(problem, for_starts, shallower, effort)
+    known = _gd_plus_plus(problem, for_starts, shallower, 4 * effort.starts, effort.rarest)
     screening = DiagonalLeastSquares(_stratified(pool, losses, effort.screening, effort))
     fit, iterations = _screen(screening, starts)
     middle = DiagonalLeastSquares(_stratified(pool, losses, 4 * effort.screening, effort))
@@ -179,6 +181,10 @@ def _grow_diagonal(
         full = DiagonalLeastSquares(sample)
         fit = levenberg_marquardt(full, fit.parameters, Search(10, 1e-4))
         iterations += fit.iterations
+        if full.objective(known) < _finite_objective(fit):
+            # GD++ looked worse on few sequences than it is.
+            fit = levenberg_marquardt(full, known, Search(10, 1e-4))
+            iterations += fit.iterations
         empty = _with_empty_layer(full, shallower)
         if not fit.objective < empty.objective:
             # What won on few sequences had fitted them too well: from the layer nearest zero.
@@ -209,10 +215,17 @@ def _diagonal_starts(
 ) -> list[Any]:
     """New layers near zero, and the GD++ of this depth: the way down where there is no noise."""
     near_zero = starting_points(shallower, problem, key, effort.starts)
-    steps = ladders(problem, key, shallower.depth + 1, effort.starts)
-    known, _ = _fit_spectral(problem, steps, effort.rarest)
-    steep = jax.tree.map(jnp.asarray, known.parameters)
-    return [*near_zero, steep.diag() if isinstance(shallower, DiagWeights) else steep.omegas()]
+    return [*near_zero, _gd_plus_plus(problem, key, shallower, effort.starts, effort.rarest)]
+
+
+def _gd_plus_plus(
+    problem: NoisyRegression, key: PRNGKey, shallower: Grown, ladders_tried: int, rarest: float
+) -> Grown:
+    """GD++ with a layer more than the shallower network, in that network's family."""
+    steps = ladders(problem, key, shallower.depth + 1, ladders_tried)
+    fit, _ = _fit_spectral(problem, steps, rarest)
+    found = jax.tree.map(jnp.asarray, fit.parameters)
+    return found.diag() if isinstance(shallower, DiagWeights) else found.omegas()
 
 
 def _stratified(pool: Sample, losses: np.ndarray, size: int, effort: Effort) -> Sample:

@@ -155,7 +155,7 @@ class _Steps:
         self.finite = bool(np.isfinite(gradient).all() and np.isfinite(curvature).all())
         if not self.finite:
             return
-        size = np.sqrt(np.diag(curvature))
+        size = np.sqrt(np.maximum(np.diag(curvature), 0))  # rounding can go below 0
         self._scale = np.where(size > 0, size, 1.0)  # a parameter without effect stays
         values, self._vectors = eigh(curvature / np.outer(self._scale, self._scale))
         self._values = np.maximum(values, 0)
