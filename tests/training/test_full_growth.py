@@ -22,7 +22,9 @@ __all__ = ["double_precision"]
 
 PROBLEM = NoisyRegression(2, 10, Uniform(2))
 SAMPLING = Sampling(chunk=256, pool=1024, worst=64, compared=1024)
-EFFORT = Effort((6, 1), (6, 2), (2, 2), kept=2, judged=16, coarse=SAMPLING, fine=SAMPLING)
+EFFORT = Effort(
+    (6, 1), (6, 2), (2, 2), draws=2, kept=2, parents=2, judged=16, coarse=SAMPLING, fine=SAMPLING
+)
 
 
 def random_axis(seed: int) -> AxisWeights:
@@ -38,7 +40,7 @@ def noise():
 @pytest.fixture(scope="module")
 def grown(seed):
     with jax.enable_x64(True):
-        return list(grow_full(PROBLEM, noise(), jax.random.key(seed), 2, effort=EFFORT))
+        return list(grow_full(PROBLEM, noise(), jax.random.key(seed), 2, effort=EFFORT, axes=1))
 
 
 def test_one_layer_reaches_its_law(grown):
@@ -60,7 +62,7 @@ def test_no_depth_is_worse_than_the_one_before(grown):
 
 
 def test_growth_is_the_same_twice(grown, seed):
-    again = next(grow_full(PROBLEM, noise(), jax.random.key(seed), 1, effort=EFFORT))
+    again = next(grow_full(PROBLEM, noise(), jax.random.key(seed), 1, effort=EFFORT, axes=1))
     np.testing.assert_array_equal(again.weights.P, grown[0].weights.P)
     assert again.loss == grown[0].loss
 
@@ -70,7 +72,9 @@ def test_a_given_start_is_never_lost(grown, seed):
     idle = replace(EFFORT, race=(0, 1), polish=(0, 1), plain=(0, 1), judged=8)
     step = 1 / (PROBLEM.n + PROBLEM.d + 1 + PROBLEM.noise.second_moment())
     given = GDPlusPlus(jnp.zeros(1), jnp.full(1, -step)).diag()
-    (kept,) = grow_full(PROBLEM, noise(), jax.random.key(seed), 1, starts=[given], effort=idle)
+    (kept,) = grow_full(
+        PROBLEM, noise(), jax.random.key(seed), 1, starts=[given], effort=idle, axes=1
+    )
     assert kept.origin == "given"
     np.testing.assert_allclose(kept.weights.P, given.full(PROBLEM.d).P)
 
@@ -139,4 +143,4 @@ def test_bad_sizes_are_named():
     with pytest.raises(UserError, match=r"^depth must be an integer of at least 1, got 0\.$"):
         next(grow_full(PROBLEM, noise(), jax.random.key(0), 0))
     with pytest.raises(UserError, match=r"^d must be at least 2 to single out 1 direction"):
-        next(grow_full(NoisyRegression(1, 4), noise(), jax.random.key(0), 1))
+        next(grow_full(NoisyRegression(1, 4), noise(), jax.random.key(0), 1, axes=1))

@@ -1,8 +1,8 @@
-"""Depth growth for FULL linear transformers: one input direction is singled out, layer by layer.
+"""Depth growth for FULL linear transformers: a few input directions are singled out.
 
 The diagonal solution is a saddle of FULL, because the loss does not change when inputs are rotated:
 small noise leaves it slowly, and noise in all 242 numbers of a layer makes tails explode. Here the
-symmetry is broken in one direction only (`attnlab.models.axis_weights`), ten numbers a layer. The
+symmetry is broken in two directions only (`attnlab.models.axis_weights`), 20 numbers a layer. The
 proposals of `layer_proposals`, on several of the best networks of the depths below, race on the
 robust objective of `fresh_sample`; the best are polished and an unbiased phase ends it. What was
 good before stays a candidate, so no depth is worse than the one before it.
@@ -45,9 +45,9 @@ class Effort:
     race: tuple[int, int] = (20, 1)
     polish: tuple[int, int] = (25, 1)
     plain: tuple[int, int] = (6, 4)
-    draws: int = 2  # of every kind of proposal
-    kept: int = 3  # of the race
-    parents: int = 1  # networks of a depth that the next ones grow from
+    draws: int = 6  # of every kind of proposal
+    kept: int = 6  # of the race
+    parents: int = 4  # networks of a depth that the next ones grow from
     judged: int = 64  # times `fine.compared` sequences choose a network, as many judge the choice
     coarse: Sampling = Sampling(1024, 4096, 64, 2048)  # noqa: RUF009 (frozen); of the race
     fine: Sampling = Sampling(4096, 16384, 256, 8192)  # noqa: RUF009 (frozen); of the rest
@@ -73,7 +73,7 @@ def grow_full(
     *,
     starts: Sequence[DiagWeights | None] = (),
     effort: Effort = Effort(),  # noqa: B008 (frozen)
-    axes: int = 1,
+    axes: int = 2,
     dtype: Any = float,
 ) -> Iterator[Grown]:
     """Depths 1, 2, ..., `depth` for one noise law, each from the one before.
@@ -105,7 +105,7 @@ def compile_depth(
     depth: int,
     given: bool,
     effort: Effort = Effort(),  # noqa: B008 (frozen)
-    axes: int = 1,
+    axes: int = 2,
     dtype: Any = float,
 ) -> None:
     """Compiles all that `grow_full` calls at one depth, so that depths can be compiled together.

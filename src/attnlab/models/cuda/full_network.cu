@@ -76,10 +76,20 @@ EITHER Row transposed_times(const F* A, int i, const F* B) {
   return product;
 }
 
-EITHER void accumulate(F* into, const Row& row) {
+// What a group has added up so far: read before the products that it waits for, not after them.
+struct Total {
+  F* into;
+  F part[SIDE];
+
+  EITHER Total(F* into, bool begun) : into(into) {
 #pragma unroll
-  for (int j = 0; j < SIDE; ++j) into[j] += row.part[j];
-}
+    for (int j = 0; j < SIDE; ++j) part[j] = begun ? into[j] : F(0);
+  }
+  EITHER void add(const Row& row) const {
+#pragma unroll
+    for (int j = 0; j < SIDE; ++j) into[j] = part[j] + row.part[j];
+  }
+};
 
 struct LossAndGradient {
   const F *P, *Q, *G, *targets;
@@ -92,18 +102,13 @@ struct LossAndGradient {
 
   EITHER void operator()(int64_t item, F* shared) const {
     int64_t member = item / slots, slot = item % slots;
-    F* into = gradient + item * depth * 2 * SIDE * SIDE;
-    each_row([&](int i) {
-      if (i == 0) loss[item] = 0;
-      for (int e = i; e < depth * 2 * SIDE; e += SIDE)
-        for (int j = 0; j < SIDE; ++j) into[e * SIDE + j] = 0;
-    });
     for (int64_t s = slot; s < sequences; s += slots)
       sequence(s, P + member * depth * MATRIX, Q + member * depth * MATRIX, shared, loss + item,
-               into);
+               gradient + item * depth * 2 * SIDE * SIDE, s > slot);
   }
 
-  EITHER void sequence(int64_t s, const F* P, const F* Q, F* shared, F* loss, F* into) const {
+  EITHER void sequence(int64_t s, const F* P, const F* Q, F* shared, F* loss, F* into,
+                       bool begun) const {
     F *Gs = shared, *Ts = Gs + depth * MATRIX, *work = Ts + depth * MATRIX;
     F *rows = work + 5 * MATRIX, *columns = rows + (depth + 1) * PAD;
     each_row([&](int i) {
@@ -133,11 +138,11 @@ struct LossAndGradient {
       });
     each_row([&](int i) {
       Row residual(columns);
-      if (i == 0) *loss += dot(residual, residual) / 2;
+      if (i == 0) *loss = (begun ? *loss : F(0)) + dot(residual, residual) / 2;
     });
     for (int l = depth - 1; l >= 0; --l)
       reverse(P + l * MATRIX, Q + l * MATRIX, Gs + l * MATRIX, Ts + l * MATRIX, work,
-              rows + (l + 1) * PAD, columns + l * PAD, into + l * 2 * SIDE * SIDE, l);
+              rows + (l + 1) * PAD, columns + l * PAD, into + l * 2 * SIDE * SIDE, l, begun);
   }
 
   EITHER void forward(const F* P, const F* Q, const F* G, F* T, F* GQ, F* after) const {
@@ -157,7 +162,7 @@ struct LossAndGradient {
   // H T and dS = 2 H T G + row column^T; dP = dS (G Q)^T, X = P^T dS, dQ = G X; then
   // H <- T^T H T + sym(X Q^T). No G comes after the last layer, so H is 0 there.
   EITHER void reverse(const F* P, const F* Q, const F* G, const F* T, F* work, const F* row,
-                      const F* column, F* into, int l) const {
+                      const F* column, F* into, int l, bool begun) const {
     F *H = work, *HT = work + MATRIX, *dS = work + 2 * MATRIX, *X = work + 3 * MATRIX;
     F* XQ = work + 4 * MATRIX;
     bool is_last = l + 1 == depth;
@@ -172,7 +177,8 @@ struct LossAndGradient {
       gradient.store(dS + i * PAD);
     });
     each_row([&](int i) {
-      accumulate(into + i * SIDE, times(times_transposed(Row(dS + i * PAD), Q), G));
+      Total dP(into + i * SIDE, begun);
+      dP.add(times(times_transposed(Row(dS + i * PAD), Q), G));
       Row through = transposed_times(P, i, dS);
       through.store(X + i * PAD);
       if (!l) return;
@@ -180,7 +186,8 @@ struct LossAndGradient {
       (is_last ? Row() : transposed_times(T, i, HT)).store(H + i * PAD);
     });
     each_row([&](int i) {
-      accumulate(into + (SIDE + i) * SIDE, times(Row(G + i * PAD), X));
+      Total dQ(into + (SIDE + i) * SIDE, begun);
+      dQ.add(times(Row(G + i * PAD), X));
       if (!l) return;
       Row before(H + i * PAD);
       before.add(F(0.5), Row(XQ + i * PAD));
