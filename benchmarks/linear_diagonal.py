@@ -29,7 +29,7 @@ FAMILIES = {"gd++": "GD++", "diag": "DIAG"}
 ONE_THREAD = {"NPROC": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
-def one(family: str, law: str, seed: int) -> dict[str, np.ndarray]:
+def one(seed: int, family: str, law: str) -> dict[str, np.ndarray]:
     """Grow one network to every depth."""
     from attnlab.training.growth import grow
 
@@ -56,7 +56,9 @@ def main() -> None:
     found: dict[str, np.ndarray] = {}
     start = time.perf_counter()
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        tasks = itertools.product(reversed(FAMILIES), laws, range(seeds))  # the long ones first
+        tasks = itertools.product(range(seeds), FAMILIES, laws)
+        # The long ones go first, but for the first seed of either model, which others wait for.
+        tasks = sorted(tasks, key=lambda task: (task[0] > 0, task[1]))
         for ended in as_completed([pool.submit(one, *task) for task in tasks]):
             found |= ended.result()
             np.savez(f"{out}.new.npz", **found)

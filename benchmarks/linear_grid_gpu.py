@@ -39,47 +39,69 @@ PROBLEM = NoisyRegression(10, 20)
 NOISELESS = Effort(draws=1, kept=2, parents=1, coarse=Sampling(256, 1024, 32, 1024))
 
 
-def settings(law: NoiseLaw) -> dict:
+def settings(law: NoiseLaw, seed: int) -> dict:
+    """Even seeds single out two directions, odd ones one."""
     if law.second_moment():
-        return {"effort": Effort(), "axes": 2, "dtype": jnp.float32}
+        return {"effort": Effort(), "axes": 2 - seed % 2, "dtype": jnp.float32}
     return {"effort": NOISELESS, "axes": 1, "dtype": jnp.float64}
 
 
-def compile_all(laws: list[NoiseLaw], tables: NoiseTable) -> None:
-    """Every program of every depth, compiled side by side."""
-    noise = jax.tree.map(lambda part: part[0], tables)
+def in_order(laws: list[NoiseLaw], seeds: int) -> list[tuple[NoiseLaw, int]]:
+    """All laws of a seed before the next seed; without noise last."""
+    noisy = [(law, seed) for seed in range(seeds) for law in laws if law.second_moment()]
+    silent = [(law, seed) for seed in range(seeds) for law in laws if not law.second_moment()]
+    return noisy + silent
 
-    def one(depth: int, law: NoiseLaw) -> None:
+
+def compile_all(tasks: list[tuple[NoiseLaw, int]], noise: NoiseTable) -> None:
+    """Every program of every depth, side by side."""
+
+    def one(depth: int, given: dict) -> None:
         with jax.enable_x64(True):
-            compile_depth(PROBLEM, noise, depth, True, **settings(law))
+            compile_depth(PROBLEM, noise, depth, True, **given)
 
-    kinds = {bool(law.second_moment()): law for law in laws}
-    with ThreadPoolExecutor(2 * DEPTH) as pool:
-        tasks = [(depth, law) for depth in range(DEPTH, 0, -1) for law in kinds.values()]
-        for ended in [pool.submit(one, *task) for task in tasks]:
-            ended.result()
+    kinds = {tuple(map(str, given.items())): given for given in (settings(*task) for task in tasks)}
+    with ThreadPoolExecutor(len(kinds) * DEPTH) as pool:
+        depths = range(DEPTH, 0, -1)
+        waiting = [pool.submit(one, depth, given) for depth in depths for given in kinds.values()]
+        for each in waiting:
+            each.result()
 
 
 def diagonal(path: Path, law: NoiseLaw, seed: int, making: subprocess.Popen) -> list[DiagWeights]:
-    """The networks of the smaller model, waited for.
+    """The networks of the smaller model for this seed, or the first if they are not yet there.
 
     Without noise it is GD++, which is trained on the law of its eigenvalues and has no tail.
     """
     family = "diag" if law.second_moment() else "gd++"
-    own = f"{family}/{law.name}/{seed}"
     parts = ("p_x", "p_y", "q_x", "q_y")
     while True:
         ended = making.poll() is not None
         if path.exists():
             with np.load(path) as file:
-                if f"{own}/{DEPTH}/loss" in file:
-                    return [
-                        DiagWeights(*(jnp.asarray(file[f"{own}/{depth}/{part}"]) for part in parts))
-                        for depth in DEPTHS
-                    ]
+                for own in (f"{family}/{law.name}/{seed}", f"{family}/{law.name}/0"):
+                    if f"{own}/{DEPTH}/loss" in file:
+                        names = [[f"{own}/{depth}/{part}" for part in parts] for depth in DEPTHS]
+                        return [DiagWeights(*(jnp.asarray(file[n]) for n in row)) for row in names]
         if ended:
-            sys.exit(f"linear_diagonal.py ended without {own}")
+            sys.exit(f"linear_diagonal.py ended without {family} on {law.name}")
         time.sleep(0.2)
+
+
+def grown(
+    law: NoiseLaw, seed: int, noise: NoiseTable, starts: list[DiagWeights]
+) -> dict[str, np.ndarray]:
+    """The weights and losses of every depth, under the names that `reference.pack` reads."""
+    found = {}
+    key = jax.random.fold_in(jax.random.key(seed), LAWS.index(law.name))
+    for model in grow_full(PROBLEM, noise, key, DEPTH, starts=starts, **settings(law, seed)):
+        name = f"{law.name}/{seed}/{model.depth}"
+        found[f"{name}/P"], found[f"{name}/Q"] = (
+            np.asarray(part) for part in (model.weights.P, model.weights.Q)
+        )
+        loss = model.loss
+        found[f"{name}/loss"] = np.array([loss.value, loss.standard_error, model.largest])
+    return found
 
 
 def main() -> None:
@@ -87,49 +109,36 @@ def main() -> None:
     out, budget, seeds = Path(given[0] or "."), float(given[1] or 400), int(given[2] or 5)
     print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}, {os.cpu_count()} processors")
     start = time.perf_counter()
+    laws = [parse_noise(law) for law in LAWS]
+    all_tables = noise_tables(laws, jnp.float64)
+    tables = {
+        law: jax.tree.map(lambda part, i=i: part[i], all_tables) for i, law in enumerate(laws)
+    }
+    tasks = in_order(laws, seeds)
+    # Compiling beside the other processes would take both more than twice as long.
+    compile_all(tasks, next(iter(tables.values())))
+    print(f"[{time.perf_counter() - start:5.0f} s] compiled", flush=True)
     script = Path(__file__).with_name("linear_diagonal.py")
     processes = max((os.cpu_count() or 2) - 2, 1)
-    # FULL's one process, and its compiler, go first.
-    command = ["nice", "-n", "19", sys.executable, str(script), str(out / "diag.npz")]
-    command += [str(seeds), str(processes)]
+    command = [sys.executable, str(script), str(out / "diag.npz"), str(seeds), str(processes)]
     with (out / "diag.txt").open("w") as said:
         making = subprocess.Popen(
             command, stdout=said, stderr=said, env={**os.environ, "JAX_PLATFORMS": "cpu"}
         )
-    laws = [parse_noise(law) for law in LAWS]
-    tables = noise_tables(laws, jnp.float64)
-    compile_all(laws, tables)
-    print(f"[{time.perf_counter() - start:5.0f} s] compiled", flush=True)
     found: dict[str, np.ndarray] = {}
-    for i in [*range(1, len(laws)), 0]:
-        for seed in range(seeds):
-            if time.perf_counter() - start > budget:
-                break
-            starts = diagonal(out / "diag.npz", laws[i], seed, making)
-            begun = time.perf_counter()
-            said = []
-            grown = grow_full(
-                PROBLEM,
-                jax.tree.map(lambda part, i=i: part[i], tables),
-                jax.random.fold_in(jax.random.key(seed), i),
-                DEPTH,
-                starts=starts,
-                **settings(laws[i]),
-            )
-            for model in grown:
-                name = f"{laws[i].name}/{seed}/{model.depth}"
-                found[f"{name}/P"], found[f"{name}/Q"] = map(
-                    np.asarray, (model.weights.P, model.weights.Q)
-                )
-                loss = model.loss.value
-                found[f"{name}/loss"] = np.array([loss, model.loss.standard_error, model.largest])
-                said.append(f"{loss:.3g}({model.origin})")
-            now = time.perf_counter()
-            print(
-                f"[{now - start:5.0f} s] {laws[i].name} seed {seed}: {' '.join(said)} "
-                f"{now - begun:.1f} s",
-                flush=True,
-            )
+    for law, seed in tasks:
+        if time.perf_counter() - start > budget:
+            break
+        starts = diagonal(out / "diag.npz", law, seed, making)
+        begun = time.perf_counter()
+        found |= grown(law, seed, tables[law], starts)
+        losses = [found[f"{law.name}/{seed}/{depth}/loss"][0] for depth in DEPTHS]
+        now = time.perf_counter()
+        print(
+            f"[{now - start:5.0f} s] {law.name} seed {seed}: "
+            f"{' '.join(f'{loss:.3g}' for loss in losses)} {now - begun:.1f} s",
+            flush=True,
+        )
         np.savez(out / "full.npz", **found)
     making.wait()
     spent = time.perf_counter() - start

@@ -23,7 +23,15 @@ __all__ = ["double_precision"]
 PROBLEM = NoisyRegression(2, 10, Uniform(2))
 SAMPLING = Sampling(chunk=256, pool=1024, worst=64, compared=1024)
 EFFORT = Effort(
-    (6, 1), (6, 2), (2, 2), draws=2, kept=2, parents=2, judged=16, coarse=SAMPLING, fine=SAMPLING
+    (6, 1),
+    (6, 2),
+    (2, 2),
+    draws=2,
+    kept=2,
+    parents=2,
+    judged=(16, 1024),
+    coarse=SAMPLING,
+    fine=SAMPLING,
 )
 
 
@@ -69,7 +77,7 @@ def test_growth_is_the_same_twice(grown, seed):
 
 def test_a_given_start_is_never_lost(grown, seed):
     # One step of a search that may do nothing: the given network must come back as it was.
-    idle = replace(EFFORT, race=(0, 1), polish=(0, 1), plain=(0, 1), judged=8)
+    idle = replace(EFFORT, race=(0, 1), polish=(0, 1), plain=(0, 1), judged=(8, 1024))
     step = 1 / (PROBLEM.n + PROBLEM.d + 1 + PROBLEM.noise.second_moment())
     given = GDPlusPlus(jnp.zeros(1), jnp.full(1, -step)).diag()
     (kept,) = grow_full(
@@ -118,7 +126,7 @@ def test_a_network_that_explodes_is_brought_back(seed):
     objective = Objective(noise(), jnp.asarray(200.0))
     steps = jnp.asarray(8, jnp.int32), jnp.asarray(1, jnp.int32)
     key = jax.random.key(seed)
-    before = fresh_sample.score(PROBLEM, SAMPLING, wild, key, objective, steps[1])
+    before = fresh_sample.score(PROBLEM, 1024, wild, key, objective, steps[1])
     state = search_many(PROBLEM, SAMPLING, jax.vmap(begin)(wild), key, objective, *steps)
     assert (state.value < before[0] / 2).all()
     assert bool(jnp.isfinite(state.weights.p).all())

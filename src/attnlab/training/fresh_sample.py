@@ -114,7 +114,7 @@ def search_many(
         members, several = tried.shape[:2]
         networks = from_numbers(state.weights, tried.reshape(members * several, -1))
         compare = jax.random.fold_in(own, 1)
-        found = _values(problem, sampling, networks, compare, objective, 2 * chunks)
+        found = score(problem, sampling.compared, networks, compare, objective, 2 * chunks)
         found = [part.reshape(members, several) for part in found]
         value = jnp.where(jnp.isfinite(found[0]), found[0], jnp.inf)
         best = jnp.argmin(value, axis=1)
@@ -136,17 +136,34 @@ def search_many(
 @partial(jax.jit, static_argnums=(0, 1))
 def score(
     problem: NoisyRegression,
-    sampling: Sampling,
+    count: int,
     weights: AxisWeights,
     key: Any,
     objective: Objective,
     chunks: Int[Array, ""],
 ) -> tuple[Array, Array, Array, Array]:
-    """The objective, the mean loss, its largest and its variance on `chunks` times `compared`.
+    """The objective, the mean loss, its largest and its variance on `chunks` times `count` draws.
 
     One of each for every network, a leading axis of `weights`.
     """
-    return _values(problem, sampling, weights, key, objective, chunks)
+
+    def add(i: Any, sums: tuple[Array, ...]) -> tuple[Array, ...]:
+        own = jax.random.fold_in(key, 2 * i + 1)
+        G, aim = _sample(problem, own, objective.noise, count, dtype)
+        loss = _losses(variances, answers(weights, G), aim.T)
+        return (
+            sums[0] + _robust(loss, c).mean(1),
+            sums[1] + loss.mean(1),
+            jnp.maximum(sums[2], loss.max(1)),
+            sums[3] + jnp.square(loss).mean(1),
+        )
+
+    dtype = weights.p.dtype
+    variances, c = problem.variances(dtype), objective.c.astype(dtype)
+    start = tuple(jnp.zeros(len(weights.p), dtype) for _ in range(4))
+    value, mean, largest, square = jax.lax.fori_loop(0, chunks, add, start)
+    mean = mean / chunks
+    return value / chunks, mean, largest, square / chunks - mean**2
 
 
 def _solutions(
@@ -249,32 +266,3 @@ def _losses(
     aim: Float[Array, "d sequences"],
 ) -> Float[Array, "members sequences"]:
     return jnp.einsum("mds,d->ms", jnp.square(w - aim[None]), variances, precision="highest") / 2
-
-
-def _values(
-    problem: NoisyRegression,
-    sampling: Sampling,
-    weights: AxisWeights,
-    key: Any,
-    objective: Objective,
-    chunks: Any,
-) -> tuple[Array, Array, Array, Array]:
-    """For every network: the objective, the mean loss, the largest loss, the loss's variance."""
-    dtype = weights.p.dtype
-    variances, c = problem.variances(dtype), objective.c.astype(dtype)
-
-    def add(i: Any, sums: tuple[Array, ...]) -> tuple[Array, ...]:
-        own = jax.random.fold_in(key, 2 * i + 1)
-        G, aim = _sample(problem, own, objective.noise, sampling.compared, dtype)
-        loss = _losses(variances, answers(weights, G), aim.T)
-        return (
-            sums[0] + _robust(loss, c).mean(1),
-            sums[1] + loss.mean(1),
-            jnp.maximum(sums[2], loss.max(1)),
-            sums[3] + jnp.square(loss).mean(1),
-        )
-
-    start = tuple(jnp.zeros(len(weights.p), dtype) for _ in range(4))
-    value, mean, largest, square = jax.lax.fori_loop(0, chunks, add, start)
-    mean = mean / chunks
-    return value / chunks, mean, largest, square / chunks - mean**2

@@ -42,13 +42,13 @@ TURNS = 3  # networks that are judged on other sequences at most
 class Effort:
     """Iterations, and the pools of sequences in each, of the phases of one depth."""
 
-    race: tuple[int, int] = (20, 1)
+    race: tuple[int, int] = (24, 1)
     polish: tuple[int, int] = (25, 1)
     plain: tuple[int, int] = (6, 4)
     draws: int = 6  # of every kind of proposal
     kept: int = 6  # of the race
     parents: int = 4  # networks of a depth that the next ones grow from
-    judged: int = 64  # times `fine.compared` sequences choose a network, as many judge the choice
+    judged: tuple[int, int] = (8, 65536)  # draws, and sequences in each, that choose a network
     coarse: Sampling = Sampling(1024, 4096, 64, 2048)  # noqa: RUF009 (frozen); of the race
     fine: Sampling = Sampling(4096, 16384, 256, 8192)  # noqa: RUF009 (frozen); of the rest
 
@@ -82,7 +82,7 @@ def grow_full(
     before with a layer that does nothing is a candidate to the end, and so is the given one: what
     is returned is worse than neither, up to the noise of the comparison. All that is random at
     depth l comes from fold_in(key, l). `axes` directions are singled out; `dtype` is the precision
-    of the search; what it finds is judged in JAX's default float.
+    of the search; the loss of what it finds is measured in JAX's default float.
     """
     depth = arguments.integer("depth", depth, 1)
     if problem.d <= axes:
@@ -112,7 +112,7 @@ def compile_depth(
 
     `given` says whether a start will be given there.
     """
-    idle = replace(effort, race=(0, 1), polish=(0, 1), plain=(0, 1), judged=1)
+    idle = replace(effort, race=(0, 1), polish=(0, 1), plain=(0, 1), judged=(1, effort.judged[1]))
     nothing = on_axis(DiagWeights(*jnp.zeros((4, depth, 1))), axes)
     levels = [[jax.tree.map(lambda leaf, n=n: leaf[:n], nothing)] for n in range(1, depth)]
     known = [("given", nothing)] * given
@@ -151,9 +151,11 @@ def _train(
 
     def measured(networks: AxisWeights, seed: Any) -> list[tuple[Estimate, float]]:
         """Of each network the mean loss and the largest."""
-        chunks, plain = jnp.asarray(effort.judged, jnp.int32), Objective(noise, jnp.asarray(np.inf))
-        _, *found = score(problem, effort.fine, networks, seed, plain, chunks)
-        samples = effort.judged * effort.fine.compared
+        chunks, count = effort.judged
+        plain = Objective(noise, jnp.asarray(np.inf))
+        times = jnp.asarray(chunks, jnp.int32)
+        _, *found = score(problem, count, networks, seed, plain, times)
+        samples = chunks * count
         return [
             (Estimate(mean, float(np.sqrt(max(variance, 0.0) / samples)), samples), largest)
             for mean, largest, variance in zip(*(part.tolist() for part in found), strict=True)
@@ -172,18 +174,18 @@ def _train(
     candidates = list(known)
     for networks in jax.device_get((polished.weights, ended.weights)):
         candidates += [(proposed[i][0], _taken(networks, place)) for place, i in enumerate(order)]
-    together = _stacked([weights for _, weights in candidates], float)
-    judged = [loss.cautious for loss, _ in measured(together, fresh())]
+    networks = [weights for _, weights in candidates]
+    judged = [loss.cautious for loss, _ in measured(_stacked(networks, dtype), fresh())]
     ranked = np.argsort(judged, kind="stable").tolist()
     # A tail that one sample missed may show in the next: then the next network has its turn.
     seen: dict[int, tuple[Estimate, float]] = {}
     for i in ranked[:TURNS]:
-        ((loss, largest),) = measured(_taken(together, slice(i, i + 1)), fresh())
+        ((loss, largest),) = measured(_stacked(networks[i : i + 1], float), fresh())
         seen[i] = loss, largest
         if loss.cautious < HOLDS * judged[i]:
             break
     chosen = min(seen, key=lambda i: seen[i][0].cautious)
-    weights = _taken(together, chosen)
+    weights = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), networks[chosen])
     grown = Grown(
         weights.depth, weights, weights.full(problem.d), *seen[chosen], candidates[chosen][0]
     )

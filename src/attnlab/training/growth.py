@@ -17,7 +17,7 @@ import numpy as np
 
 from attnlab.errors import UserError
 from attnlab.estimate import Estimate
-from attnlab.models.linear_weights import DiagWeights
+from attnlab.models.linear_weights import DiagWeights, Omegas
 from attnlab.problems import arguments
 from attnlab.problems.noise import PRNGKey
 from attnlab.problems.noisy_regression import NoisyRegression
@@ -220,7 +220,7 @@ def _diagonal_starts(
 
 def _gd_plus_plus(
     problem: NoisyRegression, key: PRNGKey, shallower: Grown, ladders_tried: int, rarest: float
-) -> Grown:
+) -> DiagWeights | Omegas:
     """GD++ with a layer more than the shallower network, in that network's family."""
     steps = ladders(problem, key, shallower.depth + 1, ladders_tried)
     fit, _ = _fit_spectral(problem, steps, rarest)
