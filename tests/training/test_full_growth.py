@@ -93,11 +93,11 @@ def test_the_direction_is_the_gradient_of_the_robust_loss(seed):
     objective = Objective(noise(), jnp.asarray(0.7))
     theta, unravel = jax.flatten_util.ravel_pytree(weights)
     many = jax.tree.map(lambda leaf: leaf[None], weights)
-    _, (g,) = fresh_sample._normal_equations(
-        PROBLEM, everything, many, key, objective, jnp.asarray(1)
-    )
+    equations = jax.jit(fresh_sample._normal_equations, static_argnums=(0, 1))
+    _, (g,) = equations(PROBLEM, everything, many, key, objective, jnp.asarray(1))
     own = jax.random.fold_in(key, 0)
-    G, aim = fresh_sample._sample(PROBLEM, own, objective.noise, 256, theta.dtype)
+    sample = jax.jit(fresh_sample._sample, static_argnums=(0, 3, 4))
+    G, aim = sample(PROBLEM, own, objective.noise, 256, theta.dtype)
 
     def robust(theta):
         loss = jnp.square(jax.vmap(lambda G: final_weights(unravel(theta), G))(G) - aim).sum(1) / 2

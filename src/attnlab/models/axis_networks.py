@@ -21,6 +21,7 @@ DEEPEST = 16
 """Layers that the kernels have room for."""
 
 
+@partial(jax.jit, static_argnames="kernel")
 def answers(
     weights: AxisWeights, G: Float[Array, "sequences p p"], kernel: bool | None = None
 ) -> Float[Array, "members d sequences"]:
@@ -34,6 +35,7 @@ def answers(
     return each(G)
 
 
+@partial(jax.jit, static_argnames="kernel")
 def answers_and_jacobian(
     weights: AxisWeights, G: Float[Array, "members sequences p p"], kernel: bool | None = None
 ) -> tuple[Float[Array, "members d sequences"], Float[Array, "members numbers d sequences"]]:
