@@ -85,9 +85,11 @@ def products(shape: EncoderShape, batch_size: int) -> list[tuple[float, float]]:
     return [*step, (0.0, 28.0 * weights)]
 
 
-def train(shape: EncoderShape, batch_size: int, steps: int):
-    """(state after warm-up, seconds to compile and warm up, seconds of the timed steps)."""
-    schedule = optax.warmup_cosine_decay_schedule(0, 0.01, PAPER_STEPS // 20, PAPER_STEPS)
+def trainer(
+    shape: EncoderShape, batch_size: int, steps: int, total: int = PAPER_STEPS, seeds: int = SEEDS
+):
+    """(function of a state and of keys that makes `steps` of `total` steps, first state, keys)."""
+    schedule = optax.warmup_cosine_decay_schedule(0, 0.01, total // 20, total)
     optimiser = optax.adamw(schedule, 0.9, 0.95, weight_decay=0)
 
     def member(model, moments, key):
@@ -110,9 +112,15 @@ def train(shape: EncoderShape, batch_size: int, steps: int):
 
         return jax.lax.scan(step, state, jnp.arange(steps))
 
-    keys = jax.random.split(jax.random.key(0), SEEDS)
+    keys = jax.random.split(jax.random.key(0), seeds)
+    return run, start(keys), keys
+
+
+def train(shape: EncoderShape, batch_size: int, steps: int):
+    """(last losses, seconds to compile and warm up, seconds of the timed steps)."""
     begin = time.perf_counter()
-    state, losses = run(start(keys), jnp.copy(keys))
+    run, state, keys = trainer(shape, batch_size, steps)
+    state, losses = run(state, jnp.copy(keys))
     jax.block_until_ready(losses)
     compiled = time.perf_counter() - begin
     begin = time.perf_counter()

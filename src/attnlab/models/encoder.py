@@ -2,7 +2,8 @@
 
 Source: Amsel, Yehudai, Bruna (arXiv 2407.16153), training experiments. A block is
 z = norm(x + attention(x)), x <- norm(z + W_2 relu(W_1 z + b_1) + b_2), its attention the mean of
-`width_multiplier` groups of d / r heads of rank r. Initialisation is in `encoder_init`.
+`width_multiplier` groups of d / r heads of rank r. Initialisation is in `encoder_init`, what a GPU
+computes in bfloat16 instead of the plain form in `row_encoder`.
 """
 
 import math
@@ -15,6 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from attnlab.errors import UserError
+from attnlab.models import row_encoder
 from attnlab.models.head_products import Products
 from attnlab.models.rank_attention import (
     MATMULS,
@@ -159,18 +161,22 @@ class Encoder(eqx.Module):
 
     def columns(self, x: Float[Array, "d n b"]) -> Float[Array, "d n b"]:
         """The same for b sequences at once, points as columns and the batch last in memory."""
-        d, n, _ = x.shape
-        if d != self.shape.d:
-            raise UserError(f"X must have points of dimension {self.shape.d}, got {d}.")
-        if n < 2:
-            raise UserError(f"X must hold at least 2 points, got {n}.")
+        d = len(x)
         x = self._encoded(x)
         for block in self.blocks:
             x = block(x)
         return x[:d]
 
+    def rows(self, X: Float[Array, "batch n d"]) -> Float[Array, "batch n d"]:
+        """The same for a batch of sequences through the kernels of a GPU, products in bfloat16."""
+        return row_encoder.encode_rows(self, self._encoded(X.T).T)[..., : X.shape[2]]
+
     def _encoded(self, x: Float[Array, "d n b"]) -> Float[Array, "width n b"]:
-        _, n, b = x.shape
+        d, n, b = x.shape
+        if d != self.shape.d:
+            raise UserError(f"X must have points of dimension {self.shape.d}, got {d}.")
+        if n < 2:
+            raise UserError(f"X must hold at least 2 points, got {n}.")
         if self.shape.encoding == "padded":
             return jnp.concatenate([x, jnp.zeros((self.shape.width - len(x), n, b), x.dtype)])
         if self.positions is None:
@@ -189,14 +195,17 @@ def point_loss(output: Float[Array, "n d"], target: Float[Array, "n d"]) -> Floa
 
 
 def encode_batch(encoder: Encoder, X: Float[Array, "batch n d"]) -> Float[Array, "batch n d"]:
-    """What `jax.vmap(encoder)(X)` gives, faster: the batch is last in memory."""
-    return encoder.columns(X.T).T
+    """What `jax.vmap(encoder)(X)` gives, faster: the batch is last in memory, or goes through
+    kernels on a GPU where the products are in bfloat16."""
+    return encoder.rows(X) if row_encoder.chosen(encoder.shape, X) else encoder.columns(X.T).T
 
 
 def batch_loss(
     encoder: Encoder, X: Float[Array, "batch n d"], targets: Float[Array, "batch n d"]
 ) -> Float[Array, ""]:
     """`point_loss` averaged over the sequences."""
+    if row_encoder.chosen(encoder.shape, X):
+        return jnp.sum((encoder.rows(X) - targets) ** 2) / (X.shape[0] * X.shape[1])
     return _column_loss(encoder, X.T, targets.T)
 
 
@@ -215,9 +224,9 @@ def batch_loss_and_gradient(
     chunk = batch if chunk is None else arguments.integer("chunk", chunk, 1)
     if batch % chunk:
         raise UserError(f"chunk must divide the batch, {batch}, got {chunk}.")
-    differentiate = eqx.filter_value_and_grad(_column_loss)
     if chunk == batch:
-        return differentiate(encoder, X.T, targets.T)
+        return eqx.filter_value_and_grad(batch_loss)(encoder, X, targets)
+    differentiate = eqx.filter_value_and_grad(_column_loss)
 
     def add(total: Any, part: tuple[Array, Array]):
         return jax.tree.map(jnp.add, total, differentiate(encoder, *part)), None

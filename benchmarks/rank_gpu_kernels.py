@@ -1,0 +1,288 @@
+"""The study `rank` through the kernels of its encoder on one accelerator, in one command.
+
+    python benchmarks/rank_gpu_kernels.py [seconds] [d] [perceptron] [batch]
+
+compares every kernel with plain float32 and times it alone; then five seeds as in `rank_gpu`: the
+training step for three ranks and two depths with the kernels of one step by the profiler, the
+minutes that the 105 models of Figure 1's standard width would take, the wider panels against the
+floor of what they must compute and move, and what bfloat16 and TF32 do to a trained result. It
+leaves out what would not end within `seconds` (150 unless given), the plain step first. It needs
+JAX, equinox and optax and only the library.
+"""
+
+import collections
+import dataclasses
+import glob
+import statistics
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, "src")
+
+import jax
+import jax.numpy as jnp
+import rank_gpu
+from rank_gpu import LAYERS, PAPER_STEPS, POINTS, RANKS, SEEDS
+
+from attnlab.models.attention_pallas import attend_rows, attend_rows_backward
+from attnlab.models.encoder import EncoderShape, batch_loss
+from attnlab.models.kernel_launch import PROGRAMS
+from attnlab.models.norm_pallas import residual_norm, residual_norm_backward
+from attnlab.models.perceptron_pallas import perceptron, perceptron_backward
+
+BEGIN = time.perf_counter()
+GIVEN = [*sys.argv[1:], "", "", "", ""]
+BUDGET = float(GIVEN[0] or 150)
+D, MLP, BATCH = int(GIVEN[1] or 64), int(GIVEN[2] or 2048), int(GIVEN[3] or 256)
+TOKENS, HALF, REPEATS = BATCH * POINTS, jnp.bfloat16, 20
+ON_GPU = jax.default_backend() == "gpu"
+TRAINED, HELD_OUT, TRAINED_SEEDS = (1500, 4096, 3) if ON_GPU else (10, 64, 3)
+
+
+def left() -> float:
+    return BUDGET - (time.perf_counter() - BEGIN)
+
+
+def normal(seed: int, *size: int, dtype=HALF):
+    return jax.random.normal(jax.random.key(seed), (SEEDS, *size)).astype(dtype)
+
+
+def line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+
+
+def dot(left, right):
+    return jnp.matmul(left, right, precision="highest")
+
+
+def plain_perceptron(x, up, bias, down):
+    return dot(jax.nn.relu(dot(x, up.T) + bias), down.T)
+
+
+def plain_norm(x, y, bias, gain):
+    z = x + y + bias
+    return gain * z / jnp.linalg.norm(z, axis=-1, keepdims=True)
+
+
+def plain_attention(qkv, bias):
+    q, k, v = jnp.moveaxis(qkv + bias, (2, 3), (0, 2))
+    w = jax.nn.softmax(q.shape[-1] ** -0.5 * dot(q, jnp.swapaxes(k, -1, -2)))
+    return jnp.moveaxis(dot(w, v), 1, 2)
+
+
+def perceptron_case():
+    """(label, function and its derivative as the kernels give them, plain function, operands,
+    derivative of the output)"""
+
+    def forward(*a):
+        return perceptron(*a, PROGRAMS.perceptron)
+
+    def backward(g, x, *weights):
+        return perceptron_backward(x, g, *weights, PROGRAMS.perceptron_backward)
+
+    bias = normal(3, MLP, dtype=jnp.float32)
+    operands = normal(0, TOKENS, D) / 8, normal(1, MLP, D) / 4, bias, normal(2, D, MLP) / 16
+    return "perceptron", forward, backward, plain_perceptron, operands, normal(4, TOKENS, D)
+
+
+def norm_case():
+    def forward(*a):
+        return residual_norm("scalar", *a, HALF, PROGRAMS.norm)[1]
+
+    def backward(g, x, y, bias, gain):
+        zero = jnp.zeros_like(g, HALF)
+        dz, _, *by_norm = residual_norm_backward(
+            "scalar", x + y + bias[None], gain, (g, zero), PROGRAMS.norm
+        )
+        return dz, dz, *by_norm
+
+    operands = [normal(i, *n, dtype=jnp.float32) for i, n in enumerate([(TOKENS, D)] * 2)]
+    operands += [normal(2, D, dtype=jnp.float32), normal(3, 1, dtype=jnp.float32)]
+    return "norm", forward, backward, plain_norm, operands, normal(4, TOKENS, D, dtype=jnp.float32)
+
+
+def attention_case(rank: int):
+    def forward(qkv, bias):
+        return attend_rows(qkv, bias, rank**-0.5, False, PROGRAMS.attention)
+
+    def backward(g, qkv, bias):
+        program = PROGRAMS.attention_backward
+        dqkv, sums = attend_rows_backward(qkv, bias, g, rank**-0.5, False, program)
+        return dqkv, sums.sum(0)
+
+    heads = D // rank, rank
+    operands = normal(0, BATCH, POINTS, 3, *heads), normal(1, 3, *heads, dtype=jnp.float32)
+    g = normal(2, BATCH, POINTS, *heads)
+    return f"attention r={rank}", forward, backward, plain_attention, operands, g
+
+
+def kernels() -> None:
+    """Print the relative error of every output and derivative, and the times alone."""
+    ranks = sorted({min(rank, D) for rank in (1, 2, 8, 64)})
+    for case in (perceptron_case, norm_case, *(lambda r=r: attention_case(r) for r in ranks)):
+        label, forward, backward, plain, operands, g = case()
+        try:
+            forward, backward = jax.jit(jax.vmap(forward)), jax.jit(jax.vmap(backward))
+            found = [forward(*operands), *backward(g, *operands)]
+
+            @jax.jit
+            @jax.vmap
+            def exact(g, *operands, plain=plain):
+                out, pull = jax.vjp(plain, *(array.astype(jnp.float32) for array in operands))
+                return out, *pull(g.astype(jnp.float32))
+
+            errors = " ".join(map(relative, found, exact(g, *operands)))
+            print(f"{label}: relative errors {errors}", end="; ")
+            spent = alone(forward, *operands), alone(backward, g, *operands)
+            print(f"alone {spent[0] * 1e6:.1f} us, derivative {spent[1] * 1e6:.1f} us", flush=True)
+        except Exception as error:
+            print(f"{label}:", line(error), flush=True)
+
+
+def alone(function, *operands) -> float:
+    """Median seconds of the kernel in a function that has one."""
+    runs = profile(lambda: jax.block_until_ready([function(*operands) for _ in range(REPEATS)]))
+    return statistics.median([spent for name, spent in runs if name.startswith("_")] or [0.0])
+
+
+def relative(found, expected) -> str:
+    a, b = found.astype(jnp.float32).ravel(), expected.ravel()
+    return f"{float(jnp.linalg.norm(a - b) / jnp.linalg.norm(b)):.1e}"
+
+
+def profile(function) -> list[tuple[str, float]]:
+    """(name, seconds) of what ran on the accelerator, in order."""
+    folder, found = tempfile.mkdtemp(), []
+    with jax.profiler.trace(folder):
+        function()
+    for file in glob.glob(f"{folder}/**/*.xplane.pb", recursive=True):
+        for plane in jax.profiler.ProfileData.from_file(file).planes:
+            if plane.name.startswith("/device:GPU"):
+                for stream in plane.lines:
+                    if "Stream" in stream.name:
+                        found += [(e.start_ns, e.name, e.duration_ns) for e in stream.events]
+    return [(name, spent * 1e-9) for _, name, spent in sorted(found)]
+
+
+def step(shape: EncoderShape, label: str, profiled: bool = False) -> float | None:
+    """Seconds of a step in a scan of many; printed, if asked with each kernel in it."""
+    steps = 100 if ON_GPU else 2
+    label = f"step {label} L={shape.layers} r={shape.rank} wm={shape.width_multiplier}"
+    try:
+        begin = time.perf_counter()
+        run, state, keys = rank_gpu.trainer(shape, BATCH, steps)
+        held = [jax.block_until_ready(run(state, jnp.copy(keys)))]
+        compiling = time.perf_counter() - begin
+
+        def again():
+            held[0] = jax.block_until_ready(run(held[0][0], jnp.copy(keys)))
+
+        each = statistics.median(rank_gpu.timed(again) for _ in range(3)) / steps
+        print(
+            f"{label}: {each * 1e3:.3f} ms, {each / shape.layers * 1e3:.3f} ms a layer "
+            f"(loss {held[0][1].mean():.4f}, compile {compiling:.0f} s)",
+            flush=True,
+        )
+        if profiled:
+            by_name = collections.defaultdict(list)
+            for name, spent in profile(again):
+                by_name[name].append(spent / steps)
+            rows = sorted((sum(times), len(times), name) for name, times in by_name.items())
+            for spent, count, name in reversed(rows[-40:]):
+                print(f"  {spent * 1e6:7.2f} us {count / steps:5.2f} x {name[:80]}")
+        return each
+    except Exception as error:
+        print(f"{label}:", line(error), flush=True)
+
+
+def minutes(measured: dict[tuple[int, int], float]) -> None:
+    """For the 105 models: every depth from the two that were timed, as the ranks' mean."""
+    ranks = [rank for rank in RANKS if all((layers, rank) in measured for layers in (1, 3))]
+    if not ranks:
+        return
+    one, three = (sum(measured[n, rank] for rank in ranks) / len(ranks) for n in (1, 3))
+    layer = (three - one) / 2
+    spent = {n: (one + (n - 1) * layer) * PAPER_STEPS * len(RANKS) / 60 for n in LAYERS}
+    parts = ", ".join(f"L={n} {part:.1f}" for n, part in spent.items())
+    print(
+        f"105 models x 1e5 steps: {sum(spent.values()):.1f} min ({parts}), from ranks {ranks} at "
+        f"L = 1 and 3; a further layer {layer * 1e3:.3f} ms",
+        flush=True,
+    )
+
+
+def wide_panels(base: EncoderShape) -> None:
+    speed, bandwidth = rank_gpu.rates(*((8192, 1 << 28) if ON_GPU else (512, 1 << 20)))
+    for multiplier in dict.fromkeys((round(D**0.5), D)):
+        if left() < 25:
+            print(f"no time for wm={multiplier}")
+            continue
+        shape = dataclasses.replace(base, width_multiplier=multiplier)
+        each = step(shape, "kernels")
+        if each:
+            counted = [(SEEDS * a, SEEDS * b) for a, b in rank_gpu.products(shape, BATCH)]
+            operations, moved = (sum(column) for column in zip(*counted, strict=True))
+            rate = speed[shape.matmul]
+            floor = sum(max(ops / rate, size / bandwidth) for ops, size in counted)
+            print(
+                f"  {operations / 1e9:.1f} GFLOP, {moved / 1e9:.2f} GB, floor {floor * 1e3:.3f} ms,"
+                f" share {floor / each:.0%}",
+                flush=True,
+            )
+
+
+def precision(base: EncoderShape) -> None:
+    """Held-out losses, computed in float32, of models trained in each precision."""
+    x, target = jax.jit(lambda key: rank_gpu.batch(key, HELD_OUT, D))(jax.random.key(99))
+    for matmul in ("float32", "tensorfloat32", "bfloat16"):
+        if left() < 15:
+            print(f"no time to train in {matmul}")
+            continue
+        try:
+            shape = dataclasses.replace(base, rank=D, matmul=matmul)
+            run, state, keys = rank_gpu.trainer(shape, BATCH, TRAINED, TRAINED, TRAINED_SEEDS)
+            (models, _), _ = run(state, keys)
+            exact = dataclasses.replace(shape, matmul="float32", products="dot")
+            models = in_float32(models, exact)
+            losses = jax.jit(jax.vmap(lambda model: batch_loss(model, x, target)))(models)
+            listed = " ".join(f"{float(loss):.4f}" for loss in losses)
+            print(
+                f"trained in {matmul}, r={D}, {TRAINED} steps: {listed}, mean {losses.mean():.4f}"
+            )
+            sys.stdout.flush()
+        except Exception as error:
+            print(f"trained in {matmul}:", line(error), flush=True)
+
+
+def in_float32(models, shape: EncoderShape):
+    """The same weights in an encoder of another shape."""
+    from attnlab.models.encoder_init import initialise
+
+    empty = jax.eval_shape(lambda key: initialise(shape, key), jax.random.key(0))
+    return jax.tree.unflatten(jax.tree.structure(empty), jax.tree.leaves(models))
+
+
+def main() -> None:
+    print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}, d={D} mlp={MLP} batch={BATCH}")
+    kernels()
+    base = EncoderShape(D, min(8, D), mlp=MLP, matmul="bfloat16")
+    measured = {}
+    ranks = dict.fromkeys(min(rank, D) for rank in (8, 1, 64))
+    for rank in ranks:
+        for layers in (3, 1):
+            if left() > 20:
+                shape = dataclasses.replace(base, rank=rank, layers=layers)
+                spent = step(shape, "kernels", profiled=(rank, layers) == (min(8, D), 3))
+                if spent:
+                    measured[layers, rank] = spent
+    minutes(measured)
+    precision(base)
+    wide_panels(base)
+    if left() > 25:
+        step(dataclasses.replace(base, products="unrolled"), "plain")
+    print(f"{time.perf_counter() - BEGIN:.0f} s in all")
+
+
+if __name__ == "__main__":
+    main()
