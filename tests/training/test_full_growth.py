@@ -93,11 +93,9 @@ def test_the_direction_is_the_gradient_of_the_robust_loss(seed):
     objective = Objective(noise(), jnp.asarray(0.7))
     theta, unravel = jax.flatten_util.ravel_pytree(weights)
     many = jax.tree.map(lambda leaf: leaf[None], weights)
-    equations = jax.jit(fresh_sample._normal_equations, static_argnums=(0, 1))
-    _, (g,) = equations(PROBLEM, everything, many, key, objective, jnp.asarray(1))
-    own = jax.random.fold_in(key, 0)
-    sample = jax.jit(fresh_sample._sample, static_argnums=(0, 3, 4))
-    G, aim = sample(PROBLEM, own, objective.noise, 256, theta.dtype)
+    drawn = fresh_sample._sample(PROBLEM, 256, theta.dtype, key, 0, objective.noise)
+    _, (g,) = fresh_sample._equations(PROBLEM, everything, many, drawn, objective.c, None)
+    G, aim = drawn
 
     def robust(theta):
         loss = jnp.square(jax.vmap(lambda G: final_weights(unravel(theta), G))(G) - aim).sum(1) / 2
@@ -124,10 +122,9 @@ def test_a_network_that_explodes_is_brought_back(seed):
     # Two searches of one network: they are side by side, not in each other's way.
     wild = jax.tree.map(lambda part: jnp.stack([6 * part] * 2), random_axis(seed))
     objective = Objective(noise(), jnp.asarray(200.0))
-    steps = jnp.asarray(8, jnp.int32), jnp.asarray(1, jnp.int32)
     key = jax.random.key(seed)
-    before = fresh_sample.score(PROBLEM, 1024, wild, key, objective, steps[1])
-    state = search_many(PROBLEM, SAMPLING, jax.vmap(begin)(wild), key, objective, *steps)
+    before = fresh_sample.score(PROBLEM, 1024, wild, key, objective, 1)
+    state = search_many(PROBLEM, SAMPLING, jax.vmap(begin)(wild), key, objective, 8, 1)
     assert (state.value < before[0] / 2).all()
     assert bool(jnp.isfinite(state.weights.p).all())
     assert (state.accepted > 0).all()

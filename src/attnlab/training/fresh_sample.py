@@ -64,6 +64,13 @@ class Objective(NamedTuple):
     c: Float[Array, ""]
 
 
+class Sequences(NamedTuple):
+    """Gram matrices and the oracle's weights."""
+
+    G: Float[Array, "count p p"]
+    aim: Float[Array, "count d"]
+
+
 class Search(NamedTuple):
     """A state of the search: the network, its damping, and the objective it was accepted with.
 
@@ -86,84 +93,119 @@ def begin(weights: AxisWeights, damping: float = 1e-1) -> Search:
     return Search(weights.balanced(), damping * one, infinite, infinite, infinite, zero)
 
 
-@partial(jax.jit, static_argnums=(0, 1))
 def search_many(
     problem: NoisyRegression,
     sampling: Sampling,
     starts: Search,
     key: Any,
     objective: Objective,
-    iterations: Int[Array, ""],
-    chunks: Int[Array, ""],
+    iterations: int,
+    chunks: int,
 ) -> Search:
-    """`iterations` steps with samples of `chunks` pools of sequences; one program a depth.
+    """`iterations` steps with samples of `chunks` pools of sequences.
 
     A step solves (J^T W J + mu D) delta = -J^T W r with W the weights of the robust loss; the best
     of the present weights and four dampings on fresh sequences is kept, so none is worse there.
+    Drawing and stepping are programs of their own: what draws is compiled once for all networks.
     """
-
-    def step(i: Any, state: Search) -> Search:
+    state, dtype = starts, starts.weights.p.dtype
+    for i in range(iterations):
         own = jax.random.fold_in(key, i)
-        theta = numbers(state.weights)
-        A, g = _normal_equations(problem, sampling, state.weights, own, objective, chunks)
-        D = jnp.diagonal(A, axis1=1, axis2=2)
-        D = jnp.maximum(D, SMALLEST * D.max(1, keepdims=True))
-        mu = state.damping[:, None] * jnp.asarray(DAMPINGS, theta.dtype)[None]
-        steps = _solutions(A, g, D, mu).astype(theta.dtype)
-        tried = theta[:, None] - jnp.concatenate([jnp.zeros_like(steps[:, :1]), steps], axis=1)
-        members, several = tried.shape[:2]
-        networks = from_numbers(state.weights, tried.reshape(members * several, -1))
-        compare = jax.random.fold_in(own, 1)
-        found = score(problem, sampling.compared, networks, compare, objective, 2 * chunks)
-        found = [part.reshape(members, several) for part in found]
-        value = jnp.where(jnp.isfinite(found[0]), found[0], jnp.inf)
-        best = jnp.argmin(value, axis=1)
-        moved = best > 0
-        damping = jnp.where(moved, _taken(mu, best - moved), 30 * state.damping)
-        chosen = from_numbers(state.weights, _taken(tried, best))
-        return Search(
-            jax.vmap(AxisWeights.balanced)(chosen),
-            jnp.clip(damping, LEAST_DAMPING[theta.dtype.name], 1e4),
-            _taken(value, best),
-            _taken(found[1], best),
-            _taken(found[2], best),
-            state.accepted + moved,
-        )
-
-    return jax.lax.fori_loop(0, iterations, step, starts)
+        sums = None
+        for chunk in range(chunks):
+            drawn = _sample(problem, sampling.pool, dtype, own, 2 * chunk, objective.noise)
+            sums = _equations(problem, sampling, state.weights, drawn, objective.c, sums)
+        tried, networks, mu = _tried(state, sums)
+        found = score(problem, sampling.compared, networks, own, objective, 2 * chunks)
+        state = _accepted(state, tried, mu, found)
+    return state
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+class Score(NamedTuple):
+    """The objective of a network, its mean loss, the largest and the variance."""
+
+    value: Float[Array, " members"]
+    mean: Float[Array, " members"]
+    largest: Float[Array, " members"]
+    variance: Float[Array, " members"]
+
+
 def score(
     problem: NoisyRegression,
     count: int,
     weights: AxisWeights,
     key: Any,
     objective: Objective,
-    chunks: Int[Array, ""],
-) -> tuple[Array, Array, Array, Array]:
-    """The objective, the mean loss, its largest and its variance on `chunks` times `count` draws.
+    chunks: int,
+) -> Score:
+    """Each of them on `chunks` times `count` draws; networks are a leading axis of `weights`."""
+    sums = None
+    for chunk in range(chunks):
+        drawn = _sample(problem, count, weights.p.dtype, key, 2 * chunk + 1, objective.noise)
+        sums = _scores(problem, weights, drawn, objective.c, sums)
+    return _averaged(sums, chunks)
 
-    One of each for every network, a leading axis of `weights`.
+
+@partial(jax.jit, static_argnums=0)
+def _scores(
+    problem: NoisyRegression,
+    weights: AxisWeights,
+    drawn: Sequences,
+    c: Float[Array, ""],
+    sums: Score | None,
+) -> Score:
+    """Sums of the means over the draws; of the squares instead of a variance."""
+    loss = _losses(problem, answers(weights, drawn.G), drawn.aim.T)
+    found = Score(
+        _robust(loss, c.astype(loss.dtype)).mean(1),
+        loss.mean(1),
+        loss.max(1),
+        jnp.square(loss).mean(1),
+    )
+    if sums is None:
+        return found
+    added = jax.tree.map(jnp.add, sums, found)
+    return added._replace(largest=jnp.maximum(sums.largest, found.largest))
+
+
+@jax.jit
+def _averaged(sums: Score, chunks: Any) -> Score:
+    mean = sums.mean / chunks
+    return Score(sums.value / chunks, mean, sums.largest, sums.variance / chunks - mean**2)
+
+
+@jax.jit
+def _tried(state: Search, sums: tuple[Array, Array]) -> tuple[Array, AxisWeights, Array]:
+    """The present numbers and those of every damping, as networks too, and the dampings.
+
+    The equations may be summed over any number of pools: damping is relative to their size.
     """
+    A, g = sums
+    theta = numbers(state.weights)
+    D = jnp.diagonal(A, axis1=1, axis2=2)
+    D = jnp.maximum(D, SMALLEST * D.max(1, keepdims=True))
+    mu = state.damping[:, None] * jnp.asarray(DAMPINGS, theta.dtype)[None]
+    steps = _solutions(A, g, D, mu).astype(theta.dtype)
+    tried = theta[:, None] - jnp.concatenate([jnp.zeros_like(steps[:, :1]), steps], axis=1)
+    return tried, from_numbers(state.weights, tried.reshape(-1, theta.shape[1])), mu
 
-    def add(i: Any, sums: tuple[Array, ...]) -> tuple[Array, ...]:
-        own = jax.random.fold_in(key, 2 * i + 1)
-        G, aim = _sample(problem, own, objective.noise, count, dtype)
-        loss = _losses(variances, answers(weights, G), aim.T)
-        return (
-            sums[0] + _robust(loss, c).mean(1),
-            sums[1] + loss.mean(1),
-            jnp.maximum(sums[2], loss.max(1)),
-            sums[3] + jnp.square(loss).mean(1),
-        )
 
-    dtype = weights.p.dtype
-    variances, c = problem.variances(dtype), objective.c.astype(dtype)
-    start = tuple(jnp.zeros(len(weights.p), dtype) for _ in range(4))
-    value, mean, largest, square = jax.lax.fori_loop(0, chunks, add, start)
-    mean = mean / chunks
-    return value / chunks, mean, largest, square / chunks - mean**2
+@jax.jit
+def _accepted(state: Search, tried: Array, mu: Array, found: Score) -> Search:
+    value, mean, largest, _ = (part.reshape(tried.shape[:2]) for part in found)
+    value = jnp.where(jnp.isfinite(value), value, jnp.inf)
+    best = jnp.argmin(value, axis=1)
+    moved = best > 0
+    damping = jnp.where(moved, _taken(mu, best - moved), 30 * state.damping)
+    chosen = from_numbers(state.weights, _taken(tried, best))
+    return Search(
+        jax.vmap(AxisWeights.balanced)(chosen),
+        jnp.clip(damping, LEAST_DAMPING[tried.dtype.name], 1e4),
+        _taken(value, best),
+        _taken(mean, best),
+        _taken(largest, best),
+        state.accepted + moved,
+    )
 
 
 def _solutions(
@@ -192,14 +234,15 @@ def _taken(table: Array, places: Int[Array, " members"]) -> Array:
     return jax.vmap(lambda row, place: row[place])(table, places)
 
 
+@partial(jax.jit, static_argnums=(0, 1, 2))
 def _sample(
-    problem: NoisyRegression, key: Any, noise: NoiseTable, count: int, dtype: Any
-) -> tuple[Float[Array, "count p p"], Float[Array, "count d"]]:
-    """Gram matrices and the oracle's weights."""
-    drawn = draw(problem, key, count, dtype)
+    problem: NoisyRegression, count: int, dtype: Any, key: Any, number: Any, noise: NoiseTable
+) -> Sequences:
+    """The draw of this number from a key."""
+    drawn = draw(problem, jax.random.fold_in(key, number), count, dtype)
     sigma = jax.vmap(noise.quantile)(drawn.u).astype(dtype)
     G = jax.vmap(with_noise)(drawn.G, drawn.w, sigma)
-    return G, jax.vmap(ridge_weights)(G, sigma**2)
+    return Sequences(G, jax.vmap(ridge_weights)(G, sigma**2))
 
 
 def chosen(
@@ -220,49 +263,41 @@ def _robust(loss: Array, c: Array) -> Array:
     return jnp.where(jnp.isinf(c), loss, c * jnp.log1p(bounded / c))
 
 
-def _normal_equations(
+@partial(jax.jit, static_argnums=(0, 1))
+def _equations(
     problem: NoisyRegression,
     sampling: Sampling,
     weights: AxisWeights,
-    key: Any,
-    objective: Objective,
-    chunks: Any,
+    drawn: Sequences,
+    c: Float[Array, ""],
+    sums: tuple[Array, Array] | None,
 ) -> tuple[Float[Array, "members k k"], Float[Array, "members k"]]:
-    dtype = weights.p.dtype
+    """J^T W J and J^T W r of a pool, added to `sums`, in double precision where it is on."""
+    dtype, summed = weights.p.dtype, jax.dtypes.canonicalize_dtype(float)
     variances = problem.variances(dtype)
-    summed = jax.dtypes.canonicalize_dtype(float)
-
-    def add(i: Any, sums: tuple[Array, Array]) -> tuple[Array, Array]:
-        own = jax.random.fold_in(key, 2 * i)
-        G, aim = _sample(problem, own, objective.noise, sampling.pool, dtype)
-        places, share = jax.vmap(partial(chosen, sampling=sampling))(
-            _losses(variances, answers(weights, G), aim.T)
-        )
-        w, J = answers_and_jacobian(weights, G[places])
-        r = w - aim[places].swapaxes(1, 2)
-        loss = jnp.einsum("mds,d->ms", r**2, variances, precision="highest") / 2
-        # A sequence that overflows has no direction to give: it is left to the comparison.
-        good = jnp.isfinite(loss) & jnp.isfinite(J).all((1, 2))
-        share = jnp.where(good, share / (1 + loss / objective.c.astype(dtype)), 0)
-        scale = jnp.sqrt(share[:, None, :] * variances[None, :, None]).astype(summed)
-        good = good[:, None]
-        J = jnp.where(good[:, None], J, 0).astype(summed) * scale[:, None]
-        r = jnp.where(good, r, 0).astype(summed) * scale
-        J, r = J.reshape(*J.shape[:2], -1), r.reshape(len(r), -1)
-        return (
-            sums[0] + jnp.einsum("mkn,mln->mkl", J, J, precision="highest"),
-            sums[1] + jnp.einsum("mkn,mn->mk", J, r, precision="highest"),
-        )
-
-    members, p = numbers(weights).shape
-    start = jnp.zeros((members, p, p), summed), jnp.zeros((members, p), summed)
-    A, g = jax.lax.fori_loop(0, chunks, add, start)
-    return A / chunks, g / chunks
+    places, share = jax.vmap(partial(chosen, sampling=sampling))(
+        _losses(problem, answers(weights, drawn.G), drawn.aim.T)
+    )
+    w, J = answers_and_jacobian(weights, drawn.G[places])
+    r = w - drawn.aim[places].swapaxes(1, 2)
+    loss = jnp.einsum("mds,d->ms", r**2, variances, precision="highest") / 2
+    # A sequence that overflows has no direction to give: it is left to the comparison.
+    good = jnp.isfinite(loss) & jnp.isfinite(J).all((1, 2))
+    share = jnp.where(good, share / (1 + loss / c.astype(dtype)), 0)
+    scale = jnp.sqrt(share[:, None, :] * variances[None, :, None]).astype(summed)
+    good = good[:, None]
+    J = jnp.where(good[:, None], J, 0).astype(summed) * scale[:, None]
+    r = jnp.where(good, r, 0).astype(summed) * scale
+    J, r = J.reshape(*J.shape[:2], -1), r.reshape(len(r), -1)
+    A = jnp.einsum("mkn,mln->mkl", J, J, precision="highest")
+    g = jnp.einsum("mkn,mn->mk", J, r, precision="highest")
+    return (A, g) if sums is None else (sums[0] + A, sums[1] + g)
 
 
 def _losses(
-    variances: Float[Array, " d"],
+    problem: NoisyRegression,
     w: Float[Array, "members d sequences"],
     aim: Float[Array, "d sequences"],
 ) -> Float[Array, "members sequences"]:
-    return jnp.einsum("mds,d->ms", jnp.square(w - aim[None]), variances, precision="highest") / 2
+    squares, variances = jnp.square(w - aim[None]), problem.variances(w.dtype)
+    return jnp.einsum("mds,d->ms", squares, variances, precision="highest") / 2

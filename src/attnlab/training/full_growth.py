@@ -112,7 +112,8 @@ def compile_depth(
 
     `given` says whether a start will be given there.
     """
-    idle = replace(effort, race=(0, 1), polish=(0, 1), plain=(0, 1), judged=(1, effort.judged[1]))
+    one = (1, 2)  # the second pool is added to the first
+    idle = replace(effort, race=one, polish=one, plain=one, judged=(2, effort.judged[1]))
     nothing = on_axis(DiagWeights(*jnp.zeros((4, depth, 1))), axes)
     levels = [[jax.tree.map(lambda leaf, n=n: leaf[:n], nothing)] for n in range(1, depth)]
     known = [("given", nothing)] * given
@@ -145,16 +146,14 @@ def _train(
         return jax.random.fold_in(key, 10 + next(draws))
 
     def run(states: Search, sampling: Sampling, phase: tuple[int, int], c: float) -> Search:
-        iterations, chunks = (jnp.asarray(number, jnp.int32) for number in phase)
         objective = Objective(noise, jnp.asarray(c))
-        return search_many(problem, sampling, states, fresh(), objective, iterations, chunks)
+        return search_many(problem, sampling, states, fresh(), objective, *phase)
 
     def measured(networks: AxisWeights, seed: Any) -> list[tuple[Estimate, float]]:
         """Of each network the mean loss and the largest."""
         chunks, count = effort.judged
         plain = Objective(noise, jnp.asarray(np.inf))
-        times = jnp.asarray(chunks, jnp.int32)
-        _, *found = score(problem, count, networks, seed, plain, times)
+        _, *found = score(problem, count, networks, seed, plain, chunks)
         samples = chunks * count
         return [
             (Estimate(mean, float(np.sqrt(max(variance, 0.0) / samples)), samples), largest)
