@@ -40,7 +40,8 @@ EITHER void left_row(const Factor& P, const F (&G)[PACKED], int i, F (&row)[SIDE
   }
 }
 
-// row Q.
+// row Q, or row Q^T.
+template <bool TRANSPOSED = false>
 EITHER void times(const F (&row)[SIDE], const Factor& Q, F (&product)[SIDE]) {
 #pragma unroll
   for (int j = 0; j < SIDE; ++j) {
@@ -50,21 +51,10 @@ EITHER void times(const F (&row)[SIDE], const Factor& Q, F (&product)[SIDE]) {
     }
     product[j] = 0;
 #pragma unroll
-    for (int s = 0; s < BLOCK; ++s) product[j] += row[outside(s)] * Q.block[s][inside(j)];
-  }
-}
-
-// row Q^T.
-EITHER void times_transposed(const F (&row)[SIDE], const Factor& Q, F (&product)[SIDE]) {
-#pragma unroll
-  for (int j = 0; j < SIDE; ++j) {
-    if (!special(j)) {
-      product[j] = row[j] * Q.rest;
-      continue;
+    for (int s = 0; s < BLOCK; ++s) {
+      F entry = TRANSPOSED ? Q.block[inside(j)][s] : Q.block[s][inside(j)];
+      product[j] += row[outside(s)] * entry;
     }
-    product[j] = 0;
-#pragma unroll
-    for (int s = 0; s < BLOCK; ++s) product[j] += row[outside(s)] * Q.block[inside(j)][s];
   }
 }
 
@@ -168,7 +158,7 @@ struct Jacobian {
 #pragma unroll
         for (int t = 0; t < BLOCK; ++t) dQ[t][inside(j)] += row[outside(t)] * dS[j];
       }
-      times_transposed(dS, Q, moved);
+      times<true>(dS, Q, moved);
       if (special(i)) {
 #pragma unroll
         for (int j = 0; j < SIDE; ++j) kept[inside(i)][j] = moved[j];
