@@ -94,7 +94,8 @@ def test_the_direction_is_the_gradient_of_the_robust_loss(seed):
     theta, unravel = jax.flatten_util.ravel_pytree(weights)
     many = jax.tree.map(lambda leaf: leaf[None], weights)
     drawn = fresh_sample._sample(PROBLEM, 256, theta.dtype, key, 0, objective.noise)
-    _, (g,) = fresh_sample._equations(PROBLEM, everything, many, drawn, objective.c, None)
+    nothing = fresh_sample._no_equations(many)
+    _, (g,) = fresh_sample._equations(PROBLEM, everything, many, drawn, objective.c, nothing)
     G, aim = drawn
 
     def robust(theta):

@@ -71,6 +71,10 @@ class Sequences(NamedTuple):
     aim: Float[Array, "count d"]
 
 
+Equations = tuple[Float[Array, "members k k"], Float[Array, "members k"]]
+"""J^T W J and J^T W r, in double precision where it is on."""
+
+
 class Search(NamedTuple):
     """A state of the search: the network, its damping, and the objective it was accepted with.
 
@@ -111,7 +115,7 @@ def search_many(
     state, dtype = starts, starts.weights.p.dtype
     for i in range(iterations):
         own = jax.random.fold_in(key, i)
-        sums = None
+        sums = _no_equations(state.weights)
         for chunk in range(chunks):
             drawn = _sample(problem, sampling.pool, dtype, own, 2 * chunk, objective.noise)
             sums = _equations(problem, sampling, state.weights, drawn, objective.c, sums)
@@ -139,7 +143,7 @@ def score(
     chunks: int,
 ) -> Score:
     """Each of them on `chunks` times `count` draws; networks are a leading axis of `weights`."""
-    sums = None
+    sums = Score(*(jnp.zeros(len(weights.p), weights.p.dtype) for _ in range(4)))
     for chunk in range(chunks):
         drawn = _sample(problem, count, weights.p.dtype, key, 2 * chunk + 1, objective.noise)
         sums = _scores(problem, weights, drawn, objective.c, sums)
@@ -152,9 +156,9 @@ def _scores(
     weights: AxisWeights,
     drawn: Sequences,
     c: Float[Array, ""],
-    sums: Score | None,
+    sums: Score,
 ) -> Score:
-    """Sums of the means over the draws; of the squares instead of a variance."""
+    """`sums` and the means over these draws; of the squares instead of a variance."""
     loss = _losses(problem, answers(weights, drawn.G), drawn.aim.T)
     found = Score(
         _robust(loss, c.astype(loss.dtype)).mean(1),
@@ -162,8 +166,6 @@ def _scores(
         loss.max(1),
         jnp.square(loss).mean(1),
     )
-    if sums is None:
-        return found
     added = jax.tree.map(jnp.add, sums, found)
     return added._replace(largest=jnp.maximum(sums.largest, found.largest))
 
@@ -175,7 +177,7 @@ def _averaged(sums: Score, chunks: Any) -> Score:
 
 
 @jax.jit
-def _tried(state: Search, sums: tuple[Array, Array]) -> tuple[Array, AxisWeights, Array]:
+def _tried(state: Search, sums: Equations) -> tuple[Array, AxisWeights, Array]:
     """The present numbers and those of every damping, as networks too, and the dampings.
 
     The equations may be summed over any number of pools: damping is relative to their size.
@@ -263,6 +265,12 @@ def _robust(loss: Array, c: Array) -> Array:
     return jnp.where(jnp.isinf(c), loss, c * jnp.log1p(bounded / c))
 
 
+def _no_equations(weights: AxisWeights) -> Equations:
+    members, numbers = len(weights.p), sum(leaf[0].size for leaf in jax.tree.leaves(weights))
+    dtype = jax.dtypes.canonicalize_dtype(float)
+    return jnp.zeros((members, numbers, numbers), dtype), jnp.zeros((members, numbers), dtype)
+
+
 @partial(jax.jit, static_argnums=(0, 1))
 def _equations(
     problem: NoisyRegression,
@@ -270,10 +278,10 @@ def _equations(
     weights: AxisWeights,
     drawn: Sequences,
     c: Float[Array, ""],
-    sums: tuple[Array, Array] | None,
-) -> tuple[Float[Array, "members k k"], Float[Array, "members k"]]:
-    """J^T W J and J^T W r of a pool, added to `sums`, in double precision where it is on."""
-    dtype, summed = weights.p.dtype, jax.dtypes.canonicalize_dtype(float)
+    sums: Equations,
+) -> Equations:
+    """`sums` and those of a pool."""
+    dtype, summed = weights.p.dtype, sums[0].dtype
     variances = problem.variances(dtype)
     places, share = jax.vmap(partial(chosen, sampling=sampling))(
         _losses(problem, answers(weights, drawn.G), drawn.aim.T)
@@ -291,7 +299,7 @@ def _equations(
     J, r = J.reshape(*J.shape[:2], -1), r.reshape(len(r), -1)
     A = jnp.einsum("mkn,mln->mkl", J, J, precision="highest")
     g = jnp.einsum("mkn,mn->mk", J, r, precision="highest")
-    return (A, g) if sums is None else (sums[0] + A, sums[1] + g)
+    return sums[0] + A, sums[1] + g
 
 
 def _losses(

@@ -112,8 +112,7 @@ def compile_depth(
 
     `given` says whether a start will be given there.
     """
-    one = (1, 2)  # the second pool is added to the first
-    idle = replace(effort, race=one, polish=one, plain=one, judged=(2, effort.judged[1]))
+    idle = replace(effort, race=(1, 1), polish=(1, 1), plain=(1, 1), judged=(1, effort.judged[1]))
     nothing = on_axis(DiagWeights(*jnp.zeros((4, depth, 1))), axes)
     levels = [[jax.tree.map(lambda leaf, n=n: leaf[:n], nothing)] for n in range(1, depth)]
     known = [("given", nothing)] * given
