@@ -1,6 +1,7 @@
 """What the tests of the linear transformers share: double precision and random networks."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import jax
 import pytest
@@ -10,10 +11,20 @@ from attnlab.problems.noise import Uniform
 from attnlab.problems.noisy_regression import NoisyRegression, Prompt
 
 
+@contextmanager
+def in_double_precision() -> Iterator[None]:
+    """float64, and a rank that grows silently is an error: for fixtures that outlive a test.
+
+    What they compile is found again in the tests only under the same settings.
+    """
+    with jax.enable_x64(True), jax.numpy_rank_promotion("raise"):
+        yield
+
+
 @pytest.fixture(autouse=True)
 def double_precision() -> Iterator[None]:
-    """float64 in the module that imports this; a rank that grows silently is an error there."""
-    with jax.enable_x64(True), jax.numpy_rank_promotion("raise"):
+    """The same in every test of the module that imports this."""
+    with in_double_precision():
         yield
 
 

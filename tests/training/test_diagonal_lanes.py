@@ -11,7 +11,7 @@ from attnlab.training import diagonal_jacobian as jacobian
 from attnlab.training import diagonal_lanes as lanes
 from attnlab.training.families import DiagonalLeastSquares, sequence_losses
 from attnlab.training.fixed_sample import draw
-from linear_prompts import double_precision
+from linear_prompts import double_precision, in_double_precision
 
 __all__ = ["double_precision"]
 
@@ -22,7 +22,7 @@ ROUNDING = 1e-10
 
 @pytest.fixture(scope="module")
 def sample(seed):
-    with jax.enable_x64(True):
+    with in_double_precision():
         drawn = draw(PROBLEM, jax.random.key(seed), 24)
     return drawn._replace(G=drawn.G / 10)  # of order one, for ordinary networks
 

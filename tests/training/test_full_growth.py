@@ -16,7 +16,7 @@ from attnlab.training import fresh_sample
 from attnlab.training.fresh_sample import Objective, Sampling, begin, chosen, search_many
 from attnlab.training.full_growth import Effort, grow_full
 from attnlab.training.recipes import noise_tables
-from linear_prompts import double_precision
+from linear_prompts import double_precision, in_double_precision
 
 __all__ = ["double_precision"]
 
@@ -47,7 +47,7 @@ def noise():
 
 @pytest.fixture(scope="module")
 def grown(seed):
-    with jax.enable_x64(True):
+    with in_double_precision():
         return list(grow_full(PROBLEM, noise(), jax.random.key(seed), 2, effort=EFFORT, axes=1))
 
 

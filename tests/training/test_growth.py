@@ -16,7 +16,7 @@ from attnlab.training.families import DiagonalLeastSquares, sequence_losses
 from attnlab.training.fixed_sample import draw, join_tail, thin
 from attnlab.training.growth import Effort, grow
 from attnlab.training.levenberg_marquardt import Diagnosis, Fit
-from linear_prompts import double_precision
+from linear_prompts import double_precision, in_double_precision
 
 __all__ = ["double_precision"]
 
@@ -28,7 +28,7 @@ DEPTH = 3
 
 @pytest.fixture(scope="module")
 def grown(seed):
-    with jax.enable_x64(True):
+    with in_double_precision():
         key = jax.random.key(seed)
         families = ("gd++", "diag", "omegas")
         depth = {"gd++": DEPTH, "diag": DEPTH, "omegas": 2}

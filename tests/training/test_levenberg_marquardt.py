@@ -21,7 +21,7 @@ from attnlab.training.levenberg_marquardt import (
     SequenceLeastSquares,
     levenberg_marquardt,
 )
-from linear_prompts import diag_weights, double_precision, full_weights
+from linear_prompts import diag_weights, double_precision, full_weights, in_double_precision
 
 __all__ = ["double_precision"]
 
@@ -47,7 +47,7 @@ def network(weights, G, oracle):
 
 @pytest.fixture(scope="module")
 def sample(seed):
-    with jax.enable_x64(True):
+    with in_double_precision():
         drawn = draw(PROBLEM, jax.random.key(seed), 20)
     # Inputs of order one, so that random weights make ordinary networks.
     scale = np.outer(*2 * [np.r_[np.full(4, 1 / 3), 1 / 6]])
