@@ -105,6 +105,16 @@ def test_ridges_and_bayes_are_ordered_and_laws_are_exact():
     assert law.error == 0
 
 
+def test_a_loss_whose_square_overflows_has_a_mean_and_an_error():
+    found = evaluation._mean(None, 0, np.array([1e200, 3e200, 1e-5, 0]))
+    assert found.loss == pytest.approx(1e200)
+    assert found.error == pytest.approx(np.std([1, 3, 0, 0], ddof=1) * 1e200 / 2)
+    overflowed = evaluation._mean(None, 0, np.array([1.0, np.inf]))
+    assert (overflowed.loss, overflowed.diagnosis) == (None, "overflow in 1 of 2 sequences")
+    same = np.array([0.1, 0.7, 0.3])
+    assert evaluation._mean(None, 0, same).loss == same.mean()
+
+
 def test_the_reference_is_evaluated_afresh_near_what_its_machine_measured():
     law, run = "uniform:5", reference.runs("uniform:5")[0]
     config = Reference(noise=law, run=run, weights=reference.digest(law), sequences=2048)

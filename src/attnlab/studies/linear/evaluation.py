@@ -30,6 +30,7 @@ from attnlab.problems.noisy_regression import NoisyRegression
 from attnlab.training.fixed_sample import Sample, draw
 
 BLOCK = 1024  # sequences at once
+ENORMOUS = 1e140
 
 
 @dataclass(frozen=True)
@@ -104,8 +105,11 @@ def _mean(sigma: float | None, read: int, losses: np.ndarray) -> Found:
     if overflowed:
         told = f"overflow in {overflowed} of {count} sequences"
         return Found(sigma, read, None, None, count, told)
-    error = float(losses.std(ddof=1)) / math.sqrt(count)
-    return Found(sigma, read, float(losses.mean()), error, count, "")
+    # Far beyond the trained levels a loss has a square that overflows where the loss does not.
+    unit = losses.max() if losses.max() > ENORMOUS else 1.0
+    losses = losses / unit
+    error = float(unit * losses.std(ddof=1)) / math.sqrt(count)
+    return Found(sigma, read, float(unit * losses.mean()), error, count, "")
 
 
 @lru_cache(maxsize=32)
