@@ -16,6 +16,7 @@ from attnlab.lab.study import View
 from attnlab.reference.linear_table import LAWS, paper_error
 from attnlab.studies.linear import grids
 
+EXPLODED = 1e100
 LEVEL = 1e-4  # probability that a true statement is refused, each claim
 
 
@@ -40,7 +41,8 @@ def normal(comparisons: int = 1, level: float = LEVEL) -> float:
 
 
 def loss_of(row: Any) -> Loss:
-    if row.loss is None:
+    """The loss of a row; one that a sequence has blown up beyond any comparison is infinite."""
+    if row.loss is None or row.loss > EXPLODED:
         return Loss(math.inf, math.inf, row.samples)
     return Loss(row.loss, row.error, row.samples)
 
