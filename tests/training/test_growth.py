@@ -13,7 +13,7 @@ from attnlab.problems.noisy_regression import NoisyRegression
 from attnlab.theory import linear_laws
 from attnlab.training import growth
 from attnlab.training.families import DiagonalLeastSquares, sequence_losses
-from attnlab.training.fixed_sample import draw, join_tail, thin
+from attnlab.training.fixed_sample import draw, draw_extremes, join_tail, thin, with_extremes
 from attnlab.training.growth import Effort, grow
 from attnlab.training.levenberg_marquardt import Diagnosis, Fit
 from linear_prompts import double_precision, in_double_precision
@@ -178,6 +178,23 @@ def test_thinning_keeps_the_tail_and_the_mean(seed):
     assert sorted(kept[:100]) == sorted(np.sort(losses)[-100:])
     mean = thinned.mean(kept)
     assert abs(mean.value - losses.mean()) < Z * mean.standard_error
+
+
+def test_extremes_are_the_largest_of_many_draws(seed):
+    key = jax.random.key(seed)
+    extremes = draw_extremes(PROBLEM, key, 3, 500, 4)
+    everything = np.concatenate(
+        [draw(PROBLEM, jax.random.fold_in(key, i), 500).G for i in range(3)]
+    )
+    for size in (lambda G: np.square(G[:, :-1, :-1]).sum((1, 2)), lambda G: G[:, -1, -1]):
+        np.testing.assert_array_equal(
+            np.sort(size(extremes.G))[-4:], np.sort(size(everything))[-4:]
+        )
+    assert 4 <= len(extremes.weight) <= 8
+    np.testing.assert_allclose(extremes.weight, 1 / 1500)
+    joined = with_extremes(draw(PROBLEM, key, 100), extremes)
+    assert joined.weight.sum() == pytest.approx(1)
+    np.testing.assert_array_equal(joined.G[100:], extremes.G)
 
 
 def test_a_joined_tail_has_the_weight_of_both_samples(seed):

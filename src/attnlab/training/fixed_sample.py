@@ -61,6 +61,37 @@ def draw(problem: NoisyRegression, key: PRNGKey, count: int) -> Sample:
     return Sample(G, oracle, np.full(count, 1 / count), count)
 
 
+def draw_extremes(
+    problem: NoisyRegression, key: PRNGKey, draws: int, count: int, kept: int
+) -> Sample:
+    """Of `draws` times `count` sequences the `kept` largest in |Sigma| and in lambda = sum y^2.
+
+    Those are the sequences on which a deep network blows up (found here). Every one has the weight
+    of itself alone, so that the weights sum to less than 1; `with_extremes` joins them to a sample.
+    """
+    kept_G, kept_oracle = [], []
+    for i in range(arguments.integer("draws", draws, 1)):
+        some = draw(problem, jax.random.fold_in(key, i), count)
+        places = _largest(some.G, kept)
+        kept_G.append(some.G[places])
+        kept_oracle.append(some.oracle[places])
+    G, oracle = np.concatenate(kept_G), np.concatenate(kept_oracle)
+    places = _largest(G, kept)
+    weight = np.full(len(places), 1 / (draws * count))
+    return Sample(G[places], oracle[places], weight, draws * count)
+
+
+def with_extremes(sample: Sample, extremes: Sample) -> Sample:
+    """The sample for all but what the extremes stand for, and the extremes."""
+    body = sample.weight * (1 - extremes.weight.sum())
+    return Sample(
+        np.concatenate([sample.G, extremes.G]),
+        np.concatenate([sample.oracle, extremes.oracle]),
+        np.concatenate([body, extremes.weight]),
+        sample.drawn,
+    )
+
+
 def thin(pool: Sample, losses: Float[np.ndarray, " N"], tail: int, body: int) -> Sample:
     """The pool's `tail` worst sequences at their own weights, and its first `body` others for all
     the rest of the weight: an unbiased sample of tail + body sequences at most.
@@ -124,6 +155,11 @@ def _fill(
     np.matmul(factor, factor.swapaxes(1, 2), out=G)
     system = G[:, :d, :d] + sigma[:, None, None] ** 2 * np.eye(d)
     oracle[:] = np.linalg.solve(system, G[:, :d, d:])[..., 0]
+
+
+def _largest(G: Float[np.ndarray, "N p p"], kept: int) -> np.ndarray:
+    sizes = np.square(G[:, :-1, :-1]).sum((1, 2)), G[:, -1, -1]
+    return np.unique([np.argsort(-size, kind="stable")[:kept] for size in sizes])
 
 
 def _levels(noise: NoiseLaw, key: PRNGKey, count: int) -> Float[np.ndarray, " count"]:

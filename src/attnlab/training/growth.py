@@ -2,13 +2,14 @@
 
 A deeper network starts as the shallower one with a new layer near zero, first, midway or last, from
 several starting points; the best is kept and the one with an empty layer is among them, so that no
-depth is worse than the last on its own sample. A heavy tail shows on fresh data only: where the
-fresh loss is above the training loss by more than its noise, the worst fresh sequences join the
-sample and training goes on.
+depth is worse than the last on its own sample. A heavy tail shows on fresh data only: the most
+extreme of many more sequences are in every sample, and where the fresh loss is above the training
+loss by more than its noise, the worst fresh sequences join it and training goes on.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import jax
@@ -23,7 +24,14 @@ from attnlab.problems.noise import PRNGKey
 from attnlab.problems.noisy_regression import NoisyRegression
 from attnlab.theory import linear_laws
 from attnlab.training.families import DiagonalLeastSquares, SpectralLeastSquares, sequence_losses
-from attnlab.training.fixed_sample import Sample, draw, join_tail, thin
+from attnlab.training.fixed_sample import (
+    Sample,
+    draw,
+    draw_extremes,
+    join_tail,
+    thin,
+    with_extremes,
+)
 from attnlab.training.levenberg_marquardt import (
     Diagnosis,
     Fit,
@@ -42,6 +50,7 @@ from attnlab.training.starting_points import (
 
 TAIL_NOISE = 4.0  # standard errors of the training loss that fresh data may exceed it by
 EVALUATION = 0  # what the key is folded with for fresh data; depths are 1, 2, ...
+EXTREME_POOLS = 8  # of which the extreme sequences are taken
 STARTS, POOL, CHECKS = range(3)  # what the key of a depth is folded with
 
 
@@ -119,7 +128,11 @@ def grow(
         raise UserError("jax_enable_x64 must be on for second-order training, got float32.")
     done = list(trained[:depth])
     fresh = draw(problem, jax.random.fold_in(key, EVALUATION), effort.fresh)
-    one = _grow_spectral if family == "gd++" else _grow_diagonal
+    one = (
+        _grow_spectral
+        if family == "gd++"
+        else partial(_grow_diagonal, _extremes(problem, key, effort))
+    )
     for layers in range(len(done) + 1, depth + 1):
         shallower = done[-1].weights if done else empty_network(family)
         grown = one(problem, jax.random.fold_in(key, layers), shallower, fresh, effort)
@@ -160,8 +173,19 @@ def _fit_spectral(
     return further, sum(fit.iterations for fit in [*fits, further])
 
 
+def _extremes(problem: NoisyRegression, key: PRNGKey, effort: Effort) -> Sample:
+    """The sequences that a network may blow up on, of many more than any sample holds."""
+    own = jax.random.fold_in(jax.random.fold_in(key, EVALUATION), 1)
+    return draw_extremes(problem, own, EXTREME_POOLS, effort.pool, max(effort.tail // 4, 1))
+
+
 def _grow_diagonal(
-    problem: NoisyRegression, key: PRNGKey, shallower: Grown, fresh: Sample, effort: Effort
+    extremes: Sample,
+    problem: NoisyRegression,
+    key: PRNGKey,
+    shallower: Grown,
+    fresh: Sample,
+    effort: Effort,
 ) -> TrainedDepth:
     pool = draw(problem, jax.random.fold_in(key, POOL), effort.pool)
     losses = sequence_losses(insert_layer(shallower, 0, np.zeros(4)), pool.G, pool.oracle)
@@ -170,7 +194,8 @@ def _grow_diagonal(
     known = _gd_plus_plus(problem, for_starts, shallower, 4 * effort.starts, effort.rarest)
     screening = DiagonalLeastSquares(_stratified(pool, losses, effort.screening, effort))
     fit, iterations = _screen(screening, starts)
-    middle = DiagonalLeastSquares(_stratified(pool, losses, 4 * effort.screening, effort))
+    part = _stratified(pool, losses, 4 * effort.screening, effort)
+    middle = DiagonalLeastSquares(with_extremes(part, extremes))
     fit = levenberg_marquardt(middle, fit.parameters, Search(30, 1e-4))
     iterations += fit.iterations
     losses = sequence_losses(fit.parameters, pool.G, pool.oracle)
@@ -178,7 +203,7 @@ def _grow_diagonal(
 
     done = 0
     while True:
-        full = DiagonalLeastSquares(sample)
+        full = DiagonalLeastSquares(with_extremes(sample, extremes))
         fit = levenberg_marquardt(full, fit.parameters, Search(10, 1e-4))
         iterations += fit.iterations
         if full.objective(known) < _finite_objective(fit):
@@ -191,7 +216,7 @@ def _grow_diagonal(
             fit = levenberg_marquardt(full, starts[0], Search(20, 1e-4))
             iterations += fit.iterations
         fit = min(fit, empty, key=_finite_objective)
-        losses = full.losses(fit.parameters)
+        losses = full.losses(fit.parameters)[: len(sample.weight)]
         training = sample.mean(losses)
         check = draw(problem, jax.random.fold_in(key, CHECKS + done), effort.pool)
         checked = sequence_losses(fit.parameters, check.G, check.oracle)
