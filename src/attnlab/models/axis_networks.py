@@ -4,6 +4,7 @@ On a GPU with nvcc these are the kernels of `cuda/axis_network.cu`, a thread a s
 `jax.vmap` of `final_weights`, which is their test. The sequences are the last axis.
 """
 
+import itertools
 from collections.abc import Sequence
 from functools import partial
 
@@ -98,17 +99,22 @@ def _by_layer(weights: AxisWeights) -> Float[Array, "members layers numbers"]:
     return jnp.concatenate([part.reshape(members, layers, -1) for part in parts], axis=2)
 
 
+def _kernel(
+    symbol: str, weights: AxisWeights, lowers: Float[Array, "*some packed sequences"]
+) -> tuple[str, int]:
+    """The name of a kernel for these networks and packed matrices, and d of the matrices."""
+    side = next(p for p in itertools.count(2) if p * (p + 1) // 2 == lowers.shape[-2])
+    sizes = {"SIDE": side, "AXES": weights.axes, "DEEPEST": DEEPEST}
+    return compiled.target("axis_network.cu", symbol, lowers.dtype, **sizes), side - 1
+
+
 def _call_answers(
     weights: AxisWeights, G: Float[Array, "some packed sequences"], keep: bool
 ) -> Sequence[Array]:
     """w, and G before every layer where it is to be kept."""
-    (members, layers), (_, packed, sequences) = weights.p_rest.shape, G.shape
-    d = round((2 * packed + 0.25) ** 0.5 - 0.5) - 1
-    name = compiled.target(
-        "axis_network.cu", "axis_answers", G.dtype, SIDE=d + 1, AXES=weights.p.shape[-1] - 1
-    )
-    states = (members, layers, packed, sequences) if keep else (0, layers, packed, sequences)
-    shapes = [(members, d, sequences), states]
+    members, layers = weights.p_rest.shape
+    name, d = _kernel("axis_answers", weights, G)
+    shapes = [(members, d, G.shape[2]), (members if keep else 0, layers, *G.shape[1:])]
     results = [jax.ShapeDtypeStruct(shape, G.dtype) for shape in shapes]
     return jax.ffi.ffi_call(name, results)(_by_layer(weights), G)
 
@@ -116,14 +122,11 @@ def _call_answers(
 def _call_jacobian(
     weights: AxisWeights, states: Float[Array, "members layers packed sequences"]
 ) -> Float[Array, "members numbers d sequences"]:
-    members, layers, packed, sequences = states.shape
-    d, side = round((2 * packed + 0.25) ** 0.5 - 0.5) - 1, weights.p.shape[-1]
-    name = compiled.target(
-        "axis_network.cu", "axis_jacobian", states.dtype, SIDE=d + 1, AXES=side - 1
-    )
+    members, layers, _, sequences = states.shape
+    name, d = _kernel("axis_jacobian", weights, states)
     given = _by_layer(weights)
     shape = jax.ShapeDtypeStruct((members, given[0].size, d, sequences), states.dtype)
     J = jax.ffi.ffi_call(name, shape)(given, states)
-    by_layer = J.reshape(members, layers, 2, side**2 + 1, d, sequences)
+    by_layer = J.reshape(members, layers, 2, -1, d, sequences)
     parts = (by_layer[:, :, i, part] for i in (0, 1) for part in (slice(None, -1), slice(-1, None)))
     return jnp.concatenate([part.reshape(members, -1, d, sequences) for part in parts], axis=1)

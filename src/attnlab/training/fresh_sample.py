@@ -84,17 +84,13 @@ class Search(NamedTuple):
     weights: AxisWeights
     damping: Float[Array, "*members"]
     value: Float[Array, "*members"]
-    plain: Float[Array, "*members"]  # the mean loss there
-    largest: Float[Array, "*members"]  # of these losses
     accepted: Int[Array, "*members"]
 
 
 def begin(weights: AxisWeights, damping: float = 1e-1) -> Search:
     """The state before the first step."""
     one = jnp.ones((), weights.p.dtype)
-    infinite = one * jnp.inf
-    zero = jnp.zeros((), jnp.int32)
-    return Search(weights.balanced(), damping * one, infinite, infinite, infinite, zero)
+    return Search(weights.balanced(), damping * one, one * jnp.inf, jnp.zeros((), jnp.int32))
 
 
 def search_many(
@@ -194,7 +190,7 @@ def _tried(state: Search, sums: Equations) -> tuple[Array, AxisWeights, Array]:
 
 @jax.jit
 def _accepted(state: Search, tried: Array, mu: Array, found: Score) -> Search:
-    value, mean, largest, _ = (part.reshape(tried.shape[:2]) for part in found)
+    value = found.value.reshape(tried.shape[:2])
     value = jnp.where(jnp.isfinite(value), value, jnp.inf)
     best = jnp.argmin(value, axis=1)
     moved = best > 0
@@ -204,8 +200,6 @@ def _accepted(state: Search, tried: Array, mu: Array, found: Score) -> Search:
         jax.vmap(AxisWeights.balanced)(chosen),
         jnp.clip(damping, LEAST_DAMPING[tried.dtype.name], 1e4),
         _taken(value, best),
-        _taken(mean, best),
-        _taken(largest, best),
         state.accepted + moved,
     )
 

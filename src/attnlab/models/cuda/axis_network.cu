@@ -9,7 +9,6 @@
 constexpr int D = SIDE - 1;
 constexpr int BLOCK = AXES + 1;
 constexpr int NUMBERS = BLOCK * BLOCK + 1;  // of P, and of Q
-constexpr int DEEPEST = 16;
 
 EITHER constexpr bool special(int i) { return i < AXES || i == D; }
 EITHER constexpr int inside(int i) { return i < AXES ? i : AXES; }
