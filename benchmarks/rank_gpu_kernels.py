@@ -1,13 +1,14 @@
 """The study `rank` through the kernels of its encoder on one accelerator, in one command.
 
-    python benchmarks/rank_gpu_kernels.py [seconds] [d] [perceptron] [batch]
+    python benchmarks/rank_gpu_kernels.py [seconds] [d] [perceptron] [batch] [part ...]
 
-compares every kernel with plain float32 and times it alone; then five seeds as in `rank_gpu`: the
-training step for three ranks and two depths with the kernels of one step by the profiler, the
-minutes that the 105 models of Figure 1's standard width would take, the wider panels against the
-floor of what they must compute and move, and what bfloat16 and TF32 do to a trained result. It
-leaves out what would not end within `seconds` (150 unless given), the plain step first. It needs
-JAX, equinox and optax and only the library.
+`kernels` compares every kernel with plain float32 and times it alone; then five seeds as in
+`rank_gpu`: `steps` times the training step of every population of Figure 1's standard width and
+says how many minutes the 105 models would take, with the kernels of one step by the profiler;
+`wide` sets the wider panels against the floor of what they must compute and move; `precision` says
+what bfloat16 and TF32 do to a trained result; `plain` times the step without the kernels. All of
+them unless given, as far as they fit into `seconds` (300 unless given). Programs are compiled side
+by side and timed when all of them are there. It needs JAX, equinox and optax and only the library.
 """
 
 import collections
@@ -17,6 +18,9 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 sys.path.insert(0, "src")
 
@@ -32,11 +36,13 @@ from attnlab.models.norm_pallas import residual_norm, residual_norm_backward
 from attnlab.models.perceptron_pallas import perceptron, perceptron_backward
 
 BEGIN = time.perf_counter()
-GIVEN = [*sys.argv[1:], "", "", "", ""]
-BUDGET = float(GIVEN[0] or 150)
+GIVEN = [*sys.argv[1:5], "", "", "", ""]
+PARTS = sys.argv[5:] or ("kernels", "steps", "wide", "precision", "plain")
+BUDGET = float(GIVEN[0] or 300)
 D, MLP, BATCH = int(GIVEN[1] or 64), int(GIVEN[2] or 2048), int(GIVEN[3] or 256)
 TOKENS, HALF, REPEATS = BATCH * POINTS, jnp.bfloat16, 20
 ON_GPU = jax.default_backend() == "gpu"
+STEPS = 100 if ON_GPU else 2
 TRAINED, HELD_OUT, TRAINED_SEEDS = (1500, 4096, 3) if ON_GPU else (10, 64, 3)
 
 
@@ -165,94 +171,129 @@ def profile(function) -> list[tuple[str, float]]:
     return [(name, spent * 1e-9) for _, name, spent in sorted(found)]
 
 
-def step(shape: EncoderShape, label: str, profiled: bool = False) -> float | None:
+class Program(NamedTuple):
+    """A compiled training loop with the first of its states and its keys."""
+
+    run: Any
+    state: Any
+    keys: Any
+
+
+def compiled(shapes: Iterable[EncoderShape], *sizes: int) -> dict[EncoderShape, Program]:
+    """The training loops that compile, side by side, of the sizes that `trainer` takes last."""
+
+    def one(shape: EncoderShape) -> Program:
+        run, state, keys = rank_gpu.trainer(shape, BATCH, *sizes)
+        return Program(run.lower(state, keys).compile(), state, keys)
+
+    shapes, begin, found = list(shapes), time.perf_counter(), {}
+    with ThreadPoolExecutor(len(shapes)) as pool:
+        for shape, made in [(shape, pool.submit(one, shape)) for shape in shapes]:
+            try:
+                found[shape] = made.result()
+            except Exception as error:
+                print(f"{named(shape)}:", line(error), flush=True)
+    print(f"{len(found)} programs compiled in {time.perf_counter() - begin:.0f} s", flush=True)
+    return found
+
+
+def named(shape: EncoderShape) -> str:
+    return f"{shape.products} L={shape.layers} r={shape.rank} wm={shape.width_multiplier}"
+
+
+def step(shape: EncoderShape, program: Program, profiled: bool = False) -> float:
     """Seconds of a step in a scan of many; printed, if asked with each kernel in it."""
-    steps = 100 if ON_GPU else 2
-    label = f"step {label} L={shape.layers} r={shape.rank} wm={shape.width_multiplier}"
-    try:
-        begin = time.perf_counter()
-        run, state, keys = rank_gpu.trainer(shape, BATCH, steps)
-        held = [jax.block_until_ready(run(state, jnp.copy(keys)))]
-        compiling = time.perf_counter() - begin
+    run, state, keys = program
+    held = [jax.block_until_ready(run(state, jnp.copy(keys)))]
 
-        def again():
-            held[0] = jax.block_until_ready(run(held[0][0], jnp.copy(keys)))
+    def again():
+        held[0] = jax.block_until_ready(run(held[0][0], jnp.copy(keys)))
 
-        each = statistics.median(rank_gpu.timed(again) for _ in range(3)) / steps
-        print(
-            f"{label}: {each * 1e3:.3f} ms, {each / shape.layers * 1e3:.3f} ms a layer "
-            f"(loss {held[0][1].mean():.4f}, compile {compiling:.0f} s)",
-            flush=True,
-        )
-        if profiled:
-            by_name = collections.defaultdict(list)
-            for name, spent in profile(again):
-                by_name[name].append(spent / steps)
-            rows = sorted((sum(times), len(times), name) for name, times in by_name.items())
-            for spent, count, name in reversed(rows[-40:]):
-                print(f"  {spent * 1e6:7.2f} us {count / steps:5.2f} x {name[:80]}")
-        return each
-    except Exception as error:
-        print(f"{label}:", line(error), flush=True)
+    each = statistics.median(rank_gpu.timed(again) for _ in range(3)) / STEPS
+    print(
+        f"step {named(shape)}: {each * 1e3:.3f} ms, {each / shape.layers * 1e3:.3f} ms a layer "
+        f"(loss {held[0][1].mean():.4f})",
+        flush=True,
+    )
+    if profiled:
+        by_name = collections.defaultdict(list)
+        for name, spent in profile(again):
+            by_name[name].append(spent / STEPS)
+        rows = sorted((sum(times), len(times), name) for name, times in by_name.items())
+        for spent, count, name in reversed(rows[-40:]):
+            print(f"  {spent * 1e6:7.2f} us {count / STEPS:5.2f} x {name[:80]}")
+    return each
+
+
+def standard_width(base: EncoderShape) -> None:
+    """Every depth of three ranks, then of the others if there is time, and the minutes of all."""
+    measured, begin = {}, time.perf_counter()
+    first = [rank for rank in RANKS if rank in (1, 8, 64)]
+    for ranks in (first, [rank for rank in RANKS if rank not in first]):
+        wanted = [
+            dataclasses.replace(base, rank=rank, layers=layers)
+            for rank in ranks
+            for layers in LAYERS
+            if rank <= D
+        ]
+        if measured and left() < 1.5 * (time.perf_counter() - begin):
+            print(f"no time for ranks {ranks}")
+        elif wanted:
+            for shape, program in compiled(wanted, STEPS).items():
+                profiled = (shape.rank, shape.layers) == (8, 3)
+                measured[shape.layers, shape.rank] = step(shape, program, profiled)
+    minutes(measured)
 
 
 def minutes(measured: dict[tuple[int, int], float]) -> None:
-    """For the 105 models: every depth from the two that were timed, as the ranks' mean."""
-    ranks = [rank for rank in RANKS if all((layers, rank) in measured for layers in (1, 3))]
-    if not ranks:
-        return
-    one, three = (sum(measured[n, rank] for rank in ranks) / len(ranks) for n in (1, 3))
-    layer = (three - one) / 2
-    spent = {n: (one + (n - 1) * layer) * PAPER_STEPS * len(RANKS) / 60 for n in LAYERS}
+    """For the 105 models; a rank that was not timed counts as the slowest that was."""
+    spent = {}
+    for layers in LAYERS:
+        own = {rank: each for (n, rank), each in measured.items() if n == layers}
+        if not own:
+            return print(f"no population of {layers} layers was timed")
+        each = sum(own.get(rank, max(own.values())) for rank in RANKS)
+        spent[layers] = each * PAPER_STEPS / 60
     parts = ", ".join(f"L={n} {part:.1f}" for n, part in spent.items())
     print(
-        f"105 models x 1e5 steps: {sum(spent.values()):.1f} min ({parts}), from ranks {ranks} at "
-        f"L = 1 and 3; a further layer {layer * 1e3:.3f} ms",
+        f"105 models x 1e5 steps: {sum(spent.values()):.1f} min ({parts}) from "
+        f"{len(measured)} of {len(RANKS) * len(LAYERS)} populations",
         flush=True,
     )
 
 
 def wide_panels(base: EncoderShape) -> None:
     speed, bandwidth = rank_gpu.rates(*((8192, 1 << 28) if ON_GPU else (512, 1 << 20)))
-    for multiplier in dict.fromkeys((round(D**0.5), D)):
-        if left() < 25:
-            print(f"no time for wm={multiplier}")
-            continue
-        shape = dataclasses.replace(base, width_multiplier=multiplier)
-        each = step(shape, "kernels")
-        if each:
-            counted = [(SEEDS * a, SEEDS * b) for a, b in rank_gpu.products(shape, BATCH)]
-            operations, moved = (sum(column) for column in zip(*counted, strict=True))
-            rate = speed[shape.matmul]
-            floor = sum(max(ops / rate, size / bandwidth) for ops, size in counted)
-            print(
-                f"  {operations / 1e9:.1f} GFLOP, {moved / 1e9:.2f} GB, floor {floor * 1e3:.3f} ms,"
-                f" share {floor / each:.0%}",
-                flush=True,
-            )
+    multipliers = dict.fromkeys((round(D**0.5), D))
+    wanted = [dataclasses.replace(base, width_multiplier=number) for number in multipliers]
+    for shape, program in compiled(wanted, STEPS).items():
+        each = step(shape, program, profiled=True)
+        counted = [(SEEDS * a, SEEDS * b) for a, b in rank_gpu.products(shape, BATCH)]
+        operations, moved = (sum(column) for column in zip(*counted, strict=True))
+        rate = speed[shape.matmul]
+        floor = sum(max(ops / rate, size / bandwidth) for ops, size in counted)
+        print(
+            f"  {operations / 1e9:.1f} GFLOP, {moved / 1e9:.2f} GB, floor {floor * 1e3:.3f} ms,"
+            f" share {floor / each:.0%}",
+            flush=True,
+        )
 
 
 def precision(base: EncoderShape) -> None:
     """Held-out losses, computed in float32, of models trained in each precision."""
     x, target = jax.jit(lambda key: rank_gpu.batch(key, HELD_OUT, D))(jax.random.key(99))
-    for matmul in ("float32", "tensorfloat32", "bfloat16"):
-        if left() < 15:
-            print(f"no time to train in {matmul}")
-            continue
-        try:
-            shape = dataclasses.replace(base, rank=D, matmul=matmul)
-            run, state, keys = rank_gpu.trainer(shape, BATCH, TRAINED, TRAINED, TRAINED_SEEDS)
-            (models, _), _ = run(state, keys)
-            exact = dataclasses.replace(shape, matmul="float32", products="dot")
-            models = in_float32(models, exact)
-            losses = jax.jit(jax.vmap(lambda model: batch_loss(model, x, target)))(models)
-            listed = " ".join(f"{float(loss):.4f}" for loss in losses)
-            print(
-                f"trained in {matmul}, r={D}, {TRAINED} steps: {listed}, mean {losses.mean():.4f}"
-            )
-            sys.stdout.flush()
-        except Exception as error:
-            print(f"trained in {matmul}:", line(error), flush=True)
+    names = "float32", "tensorfloat32", "bfloat16"
+    wanted = [dataclasses.replace(base, rank=D, matmul=matmul) for matmul in names]
+    for shape, (run, state, keys) in compiled(wanted, TRAINED, TRAINED, TRAINED_SEEDS).items():
+        (models, _), _ = run(state, keys)
+        models = in_float32(models, dataclasses.replace(shape, matmul="float32", products="dot"))
+        losses = jax.jit(jax.vmap(lambda model: batch_loss(model, x, target)))(models)
+        listed = " ".join(f"{float(loss):.4f}" for loss in losses)
+        print(
+            f"trained in {shape.matmul}, r={D}, {TRAINED} steps: {listed}, "
+            f"mean {losses.mean():.4f}",
+            flush=True,
+        )
 
 
 def in_float32(models, shape: EncoderShape):
@@ -265,22 +306,20 @@ def in_float32(models, shape: EncoderShape):
 
 def main() -> None:
     print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}, d={D} mlp={MLP} batch={BATCH}")
-    kernels()
     base = EncoderShape(D, min(8, D), mlp=MLP, matmul="bfloat16")
-    measured = {}
-    ranks = dict.fromkeys(min(rank, D) for rank in (8, 1, 64))
-    for rank in ranks:
-        for layers in (3, 1):
-            if left() > 20:
-                shape = dataclasses.replace(base, rank=rank, layers=layers)
-                spent = step(shape, "kernels", profiled=(rank, layers) == (min(8, D), 3))
-                if spent:
-                    measured[layers, rank] = spent
-    minutes(measured)
-    precision(base)
-    wide_panels(base)
-    if left() > 25:
-        step(dataclasses.replace(base, products="unrolled"), "plain")
+    without = dataclasses.replace(base, products="unrolled")
+    work = {
+        "kernels": kernels,
+        "steps": lambda: standard_width(base),
+        "wide": lambda: wide_panels(base),
+        "precision": lambda: precision(base),
+        "plain": lambda: [step(*each) for each in compiled([without], STEPS).items()],
+    }
+    for part in PARTS:
+        if left() > 30:
+            work[part]()
+        else:
+            print(f"no time for {part}")
     print(f"{time.perf_counter() - BEGIN:.0f} s in all")
 
 

@@ -13,7 +13,14 @@ from attnlab.problems.noisy_regression import NoisyRegression
 from attnlab.theory import linear_laws
 from attnlab.training import growth
 from attnlab.training.families import DiagonalLeastSquares, sequence_losses
-from attnlab.training.fixed_sample import draw, draw_extremes, join_tail, thin, with_extremes
+from attnlab.training.fixed_sample import (
+    EXAGGERATION,
+    draw,
+    draw_extremes,
+    join_tail,
+    thin,
+    with_extremes,
+)
 from attnlab.training.growth import Effort, grow
 from attnlab.training.levenberg_marquardt import Diagnosis, Fit
 from linear_prompts import double_precision, in_double_precision
@@ -186,15 +193,30 @@ def test_extremes_are_the_largest_of_many_draws(seed):
     everything = np.concatenate(
         [draw(PROBLEM, jax.random.fold_in(key, i), 500).G for i in range(3)]
     )
+    half = len(extremes.weight) // 2
+    assert 4 <= half <= 8
     for size in (lambda G: np.square(G[:, :-1, :-1]).sum((1, 2)), lambda G: G[:, -1, -1]):
         np.testing.assert_array_equal(
-            np.sort(size(extremes.G))[-4:], np.sort(size(everything))[-4:]
+            np.sort(size(extremes.G[:half]))[-4:], np.sort(size(everything))[-4:]
         )
-    assert 4 <= len(extremes.weight) <= 8
-    np.testing.assert_allclose(extremes.weight, 1 / 1500)
+    np.testing.assert_allclose(extremes.weight[:half], 1 / 1500)
     joined = with_extremes(draw(PROBLEM, key, 100), extremes)
     assert joined.weight.sum() == pytest.approx(1)
     np.testing.assert_array_equal(joined.G[100:], extremes.G)
+
+
+@pytest.mark.parametrize("noise", [Fixed(0), Uniform(3)])
+def test_every_extreme_is_exaggerated_at_a_small_weight(seed, noise):
+    problem = NoisyRegression(PROBLEM.d, PROBLEM.n, noise)
+    extremes = draw_extremes(problem, jax.random.key(seed), 2, 500, 4)
+    (G, further), (w, longer), (weight, small) = (np.split(part, 2) for part in extremes[:3])
+    inputs, labels = EXAGGERATION
+    inputs = inputs if noise.second_moment() else 1.0
+    np.testing.assert_allclose(further[:, :-1, :-1], inputs**2 * G[:, :-1, :-1])
+    np.testing.assert_allclose(further[:, -1, :-1], inputs**2 * labels * G[:, -1, :-1])
+    np.testing.assert_allclose(further[:, -1, -1], (inputs * labels) ** 2 * G[:, -1, -1])
+    np.testing.assert_allclose(longer, labels * w)
+    assert small.sum() < 1e-3 * weight.sum()
 
 
 def test_a_joined_tail_has_the_weight_of_both_samples(seed):

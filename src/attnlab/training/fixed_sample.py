@@ -21,6 +21,8 @@ from attnlab.problems.noise import NoiseLaw, PRNGKey
 from attnlab.problems.noisy_regression import NoisyRegression
 
 CHUNK = 1024  # sequences at once on the host: what is held between two steps stays in a cache
+EXAGGERATION = 1.05, 1.12  # of inputs and of w and sigma, beyond every sequence drawn
+EXAGGERATED = 1e-4  # the weight of such a sequence, in draws
 
 
 class Sample(NamedTuple):
@@ -41,24 +43,9 @@ class Sample(NamedTuple):
 
 
 def draw(problem: NoisyRegression, key: PRNGKey, count: int) -> Sample:
-    """`count` sequences: G = F F^T with F = [B_x; w^T B_x + sigma B_y] and B Bartlett's factor."""
-    count = arguments.integer("count", count, 1)
-    d, n, p = problem.d, problem.n, problem.d + 1
-    rng = generator(key)
-    k = min(n, p)
-    normals = rng.standard_normal((count, p, k))
-    diagonal = np.sqrt(rng.chisquare(n - np.arange(k), (count, k)))
-    w = rng.standard_normal((count, d))
-    sigma = _levels(problem.noise, key, count)
-    if n < d and not sigma.all():
-        raise UserError(f"n must be at least d = {d} where the noise can be 0, got {n!r}.")
-    G, oracle = np.empty((count, p, p)), np.empty((count, d))
-    for start in range(0, count, CHUNK):
-        some = slice(start, start + CHUNK)
-        B = np.tril(normals[some], -1)
-        B[:, range(k), range(k)] = diagonal[some]
-        _fill(problem, B, w[some], sigma[some], G[some], oracle[some])
-    return Sample(G, oracle, np.full(count, 1 / count), count)
+    """`count` sequences with equal weights."""
+    G, sigma = _sequences(problem, key, arguments.integer("count", count, 1))
+    return Sample(G, _oracle(G, sigma), np.full(count, 1 / count), count)
 
 
 def draw_extremes(
@@ -68,17 +55,28 @@ def draw_extremes(
 
     Those are the sequences on which a deep network blows up (found here). Every one has the weight
     of itself alone, so that the weights sum to less than 1; `with_extremes` joins them to a sample.
+    A sequence to come may lie further out: each is there a second time with inputs and labels
+    scaled up by `EXAGGERATION`, at a weight so small that only a network which blows up there is
+    worse for it. Without noise the inputs stay as they are: a network is then a polynomial in the
+    eigenvalues of Sigma that a wider range would cost orders of magnitude.
     """
-    kept_G, kept_oracle = [], []
+    found = []
     for i in range(arguments.integer("draws", draws, 1)):
-        some = draw(problem, jax.random.fold_in(key, i), count)
-        places = _largest(some.G, kept)
-        kept_G.append(some.G[places])
-        kept_oracle.append(some.oracle[places])
-    G, oracle = np.concatenate(kept_G), np.concatenate(kept_oracle)
+        G, sigma = _sequences(problem, jax.random.fold_in(key, i), count)
+        places = _largest(G, kept)
+        found.append((G[places], sigma[places]))
+    G, sigma = (np.concatenate(parts) for parts in zip(*found, strict=True))
     places = _largest(G, kept)
+    G, oracle = G[places], _oracle(G[places], sigma[places])
+    inputs, labels = EXAGGERATION if problem.noise.second_moment() else (1.0, EXAGGERATION[1])
+    scale = np.append(np.full(problem.d, inputs), inputs * labels)
     weight = np.full(len(places), 1 / (draws * count))
-    return Sample(G[places], oracle[places], weight, draws * count)
+    return Sample(
+        np.concatenate([G, scale[:, None] * G * scale]),
+        np.concatenate([oracle, labels * oracle]),
+        np.concatenate([weight, EXAGGERATED * weight]),
+        draws * count,
+    )
 
 
 def with_extremes(sample: Sample, extremes: Sample) -> Sample:
@@ -139,22 +137,45 @@ def generator(key: PRNGKey) -> np.random.Generator:
     return np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
 
 
-def _fill(
-    problem: NoisyRegression,
-    B: Float[np.ndarray, "N p k"],
-    w: Float[np.ndarray, "N d"],
-    sigma: Float[np.ndarray, " N"],
-    G: Float[np.ndarray, "N p p"],
-    oracle: Float[np.ndarray, "N d"],
-) -> None:
-    """Writes the Gram matrices and the oracle's weights of some sequences to G and `oracle`."""
-    d = problem.d
-    inputs = B[:, :d] * np.sqrt(np.broadcast_to(problem.variance, (d,)))[:, None]
-    labels = w[:, None] @ inputs + sigma[:, None, None] * B[:, d:]
-    factor = np.concatenate([inputs, labels], axis=1)
-    np.matmul(factor, factor.swapaxes(1, 2), out=G)
-    system = G[:, :d, :d] + sigma[:, None, None] ** 2 * np.eye(d)
-    oracle[:] = np.linalg.solve(system, G[:, :d, d:])[..., 0]
+def _sequences(
+    problem: NoisyRegression, key: PRNGKey, count: int
+) -> tuple[Float[np.ndarray, "N p p"], Float[np.ndarray, " N"]]:
+    """G = F F^T with F = [B_x; w^T B_x + sigma B_y] and B Bartlett's factor; and the sigmas."""
+    d, n, p = problem.d, problem.n, problem.d + 1
+    rng = generator(key)
+    k = min(n, p)
+    below = np.tril_indices(p, -1, k)
+    normals = rng.standard_normal((count, len(below[0])))
+    diagonal = np.sqrt(rng.chisquare(n - np.arange(k), (count, k)))
+    w = rng.standard_normal((count, d))
+    sigma = _levels(problem.noise, key, count)
+    if n < d and not sigma.all():
+        raise UserError(f"n must be at least d = {d} where the noise can be 0, got {n!r}.")
+    variance = np.broadcast_to(problem.variance, (d,))
+    G = np.empty((count, p, p))
+    factor = np.zeros((min(count, CHUNK), p, k))
+    for start in range(0, count, CHUNK):
+        some = slice(start, start + CHUNK)
+        F = factor[: len(G[some])]
+        F[:, *below] = normals[some]
+        F[:, range(k), range(k)] = diagonal[some]
+        F[:, :d] *= np.sqrt(variance)[:, None]
+        F[:, d] = (w[some, None] @ F[:, :d])[:, 0] + sigma[some, None] * F[:, d]
+        np.matmul(F, F.swapaxes(1, 2), out=G[some])
+    return G, sigma
+
+
+def _oracle(
+    G: Float[np.ndarray, "N p p"], sigma: Float[np.ndarray, " N"]
+) -> Float[np.ndarray, "N d"]:
+    """(Sigma + sigma^2 I)^-1 alpha."""
+    d = G.shape[1] - 1
+    oracle = np.empty((len(G), d))
+    for start in range(0, len(G), CHUNK):
+        some = slice(start, start + CHUNK)
+        system = G[some, :d, :d] + sigma[some, None, None] ** 2 * np.eye(d)
+        oracle[some] = np.linalg.solve(system, G[some, :d, d:])[..., 0]
+    return oracle
 
 
 def _largest(G: Float[np.ndarray, "N p p"], kept: int) -> np.ndarray:

@@ -176,7 +176,7 @@ def _fit_spectral(
 def _extremes(problem: NoisyRegression, key: PRNGKey, effort: Effort) -> Sample:
     """The sequences that a network may blow up on, of many more than any sample holds."""
     own = jax.random.fold_in(jax.random.fold_in(key, EVALUATION), 1)
-    return draw_extremes(problem, own, EXTREME_POOLS, effort.pool, max(effort.tail // 4, 1))
+    return draw_extremes(problem, own, EXTREME_POOLS, effort.pool, max(effort.tail // 8, 1))
 
 
 def _grow_diagonal(
