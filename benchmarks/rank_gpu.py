@@ -81,7 +81,8 @@ def products(shape: EncoderShape, batch_size: int) -> list[tuple[float, float]]:
             if layer or (k, m) != (3 * inner, d):
                 step.append(product(m, k, points))
         mixing = 4.0 * points * POINTS * inner
-        step += [(mixing, 16.0 * points * inner), (2.5 * mixing, 28.0 * points * inner)]
+        moved = float(size * points * inner)
+        step += [(mixing, 4 * moved), (2.5 * mixing, 7 * moved)]
     return [*step, (0.0, 28.0 * weights)]
 
 

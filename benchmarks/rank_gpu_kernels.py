@@ -264,10 +264,14 @@ def minutes(measured: dict[tuple[int, int], float]) -> None:
 
 def wide_panels(base: EncoderShape) -> None:
     speed, bandwidth = rank_gpu.rates(*((8192, 1 << 28) if ON_GPU else (512, 1 << 20)))
-    multipliers = dict.fromkeys((round(D**0.5), D))
-    wanted = [dataclasses.replace(base, width_multiplier=number) for number in multipliers]
-    for shape, program in compiled(wanted, STEPS).items():
-        each = step(shape, program, profiled=True)
+    print(f"{speed[base.matmul] / 1e12:.0f} TFLOP/s in products, {bandwidth / 1e9:.0f} GB/s")
+    wanted = [
+        dataclasses.replace(base, width_multiplier=multiplier, rank=min(rank, D), layers=layers)
+        for multiplier in dict.fromkeys((round(D**0.5), D))
+        for rank, layers in ((1, 1), (8, 1), (64, 1), (8, 3))
+    ]
+    for shape, program in compiled(dict.fromkeys(wanted), STEPS).items():
+        each = step(shape, program)
         counted = [(SEEDS * a, SEEDS * b) for a, b in rank_gpu.products(shape, BATCH)]
         operations, moved = (sum(column) for column in zip(*counted, strict=True))
         rate = speed[shape.matmul]

@@ -238,7 +238,7 @@ def run_matrices(config: Matrices) -> Outcome[Entry]:
     )
 
 
-training = CellKind("linear_training", Training, TrainedLoss, run_training, version=2)
+training = CellKind("linear_training", Training, TrainedLoss, run_training, version=3)
 full = CellKind("linear_reference", Reference, Loss, run_reference)
 matrices = CellKind("linear_matrices", Matrices, Entry, run_matrices)
 

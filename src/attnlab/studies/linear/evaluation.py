@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -23,10 +23,11 @@ from attnlab.estimators.bayes_regression import posterior_mean
 from attnlab.estimators.in_context_regression import Predictor
 from attnlab.estimators.tuned_ridge import RidgeSample
 from attnlab.models.linear_transformer import implicit_weights
-from attnlab.models.linear_weights import FullWeights, Weights
+from attnlab.models.linear_weights import FullWeights, GDPlusPlus, Weights
 from attnlab.problems import arguments
 from attnlab.problems.noise import Fixed
 from attnlab.problems.noisy_regression import NoisyRegression
+from attnlab.studies.linear.rare_eigenvalues import standard_errors
 from attnlab.training.fixed_sample import Sample, draw
 
 BLOCK = 1024  # sequences at once
@@ -79,13 +80,19 @@ def levels(largest: float, points: int) -> tuple[float, ...]:
 
 def of_network(network: Weights, at: Evaluation, *, profile: bool) -> list[Found]:
     """The losses read after K = 0, 1, ..., L layers."""
+    given = network
     if not isinstance(network, FullWeights):
         network = network.omegas()  # one compiled program for all the diagonal families
     network = jax.tree.map(jnp.asarray, network)
     found = []
     for sigma, sample in at.samples(profile):
         losses = _in_blocks(partial(_network_losses, network), sample)
-        found += [_mean(sigma, read, losses[:, read]) for read in range(losses.shape[1])]
+        own = [_mean(sigma, read, losses[:, read]) for read in range(losses.shape[1])]
+        silent = at.problem.noise.second_moment() == 0 if sigma is None else sigma == 0
+        if isinstance(given, GDPlusPlus) and silent:
+            least = standard_errors(given, at.problem, len(losses))
+            own = [_with_error(each, float(error)) for each, error in zip(own, least, strict=True)]
+        found += own
     return found
 
 
@@ -110,6 +117,11 @@ def _mean(sigma: float | None, read: int, losses: np.ndarray) -> Found:
     losses = losses / unit
     error = float(unit * losses.std(ddof=1)) / math.sqrt(count)
     return Found(sigma, read, float(unit * losses.mean()), error, count, "")
+
+
+def _with_error(found: Found, least: float) -> Found:
+    """The same with an error no smaller than the one that is known."""
+    return found if found.error is None else replace(found, error=max(found.error, least))
 
 
 @lru_cache(maxsize=32)

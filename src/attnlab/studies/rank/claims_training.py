@@ -149,7 +149,7 @@ def _replay(view: View) -> Judgement:
         "larger with the replayed stream",
         f"every seed by {z:.2f} standard errors of the held-out error ({error:.4f})",
         "The published figures show the least training loss of replayed batches, best of five."
-        + ("" if verdict == "holds" else " The scale standard replays them a hundred times."),
+        + ("" if verdict == "holds" else " The scale standard replays them forty times."),
     )
 
 

@@ -1,8 +1,8 @@
 """Which cells each figure and claim asks for, at each scale.
 
 Source of the grids: Amsel, Yehudai, Bruna (arXiv 2407.16153), training experiments. `paper` has the
-settings of its table; `standard` the same panels at d = 32, and `quick` those few configurations
-at d = 16 that show the effects in a minute, with two seeds.
+settings of its table; `standard` the same panels at d = 16, and `quick` those few configurations
+of them that show the effects in a minute, with two seeds.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ PANELS: dict[Scale, Panel] = {
         400,
     ),
     "standard": Panel(
-        EncoderRun(d=32, N=16, rank=32, mlp=256, steps=10_000, batch=128, seeds=3),
-        (1, 4, 8, 16, 32),
+        EncoderRun(d=16, N=8, mlp=64, steps=4000, batch=64, seeds=3),
+        (1, 8, 16),
         (1, 3, 5),
-        (4, 16, 64),
-        20_000,
+        (4, 8, 16),
+        4000,
         0.005,
         8,
         (4, 16, 64),
