@@ -7,7 +7,8 @@
 says how many minutes the 105 models would take, with the kernels of one step by the profiler;
 `wide` sets the wider panels against the floor of what they must compute and move; `precision` says
 what bfloat16 and TF32 do to a trained result; `plain` times the step without the kernels. All of
-them unless given, as far as they fit into `seconds` (300 unless given). Programs are compiled side
+those unless given, as far as they fit into `seconds` (300 unless given). `published` trains rank 8
+for the paper's 1e5 steps, in five minutes. Programs are compiled side
 by side and timed when all of them are there. It needs JAX, equinox and optax and only the library.
 """
 
@@ -44,6 +45,7 @@ TOKENS, HALF, REPEATS = BATCH * POINTS, jnp.bfloat16, 20
 ON_GPU = jax.default_backend() == "gpu"
 STEPS = 100 if ON_GPU else 2
 TRAINED, HELD_OUT, TRAINED_SEEDS = (1500, 4096, 3) if ON_GPU else (10, 64, 3)
+PAPER = PAPER_STEPS if ON_GPU else 20
 
 
 def left() -> float:
@@ -284,20 +286,32 @@ def wide_panels(base: EncoderShape) -> None:
 
 
 def precision(base: EncoderShape) -> None:
-    """Held-out losses, computed in float32, of models trained in each precision."""
-    x, target = jax.jit(lambda key: rank_gpu.batch(key, HELD_OUT, D))(jax.random.key(99))
+    """Held-out losses of models trained in each precision."""
     names = "float32", "tensorfloat32", "bfloat16"
     wanted = [dataclasses.replace(base, rank=D, matmul=matmul) for matmul in names]
-    for shape, (run, state, keys) in compiled(wanted, TRAINED, TRAINED, TRAINED_SEEDS).items():
-        (models, _), _ = run(state, keys)
-        models = in_float32(models, dataclasses.replace(shape, matmul="float32", products="dot"))
-        losses = jax.jit(jax.vmap(lambda model: batch_loss(model, x, target)))(models)
-        listed = " ".join(f"{float(loss):.4f}" for loss in losses)
-        print(
-            f"trained in {shape.matmul}, r={D}, {TRAINED} steps: {listed}, "
-            f"mean {losses.mean():.4f}",
-            flush=True,
-        )
+    for shape, program in compiled(wanted, TRAINED, TRAINED, TRAINED_SEEDS).items():
+        trained(shape, program, f"in {shape.matmul}, r={D}, {TRAINED} steps")
+
+
+def published(base: EncoderShape) -> None:
+    """Figure 1 at standard width and low rank, as long as the paper trains."""
+    wanted = [dataclasses.replace(base, layers=layers) for layers in LAYERS]
+    for shape, program in compiled(wanted, PAPER).items():
+        begin = time.perf_counter()
+        trained(shape, program, f"{named(shape)}, {PAPER} steps")
+        print(f"  {time.perf_counter() - begin:.0f} s", flush=True)
+
+
+def trained(shape: EncoderShape, program: Program, label: str) -> None:
+    """Print the losses of every seed on fresh data, computed in float32, and on the way there."""
+    run, state, keys = program
+    (models, _), losses = run(state, keys)
+    models = in_float32(models, dataclasses.replace(shape, matmul="float32", products="dot"))
+    x, target = jax.jit(lambda key: rank_gpu.batch(key, HELD_OUT, D))(jax.random.key(99))
+    tests = jax.jit(jax.vmap(lambda model: batch_loss(model, x, target)))(models)
+    listed = " ".join(f"{float(test):.4f}" for test in tests)
+    way = " ".join(f"{float(part.mean()):.3f}" for part in jnp.array_split(losses, 10))
+    print(f"trained {label}: {listed}, mean {tests.mean():.4f}; by tenths {way}", flush=True)
 
 
 def in_float32(models, shape: EncoderShape):
@@ -317,6 +331,7 @@ def main() -> None:
         "steps": lambda: standard_width(base),
         "wide": lambda: wide_panels(base),
         "precision": lambda: precision(base),
+        "published": lambda: published(base),
         "plain": lambda: [step(*each) for each in compiled([without], STEPS).items()],
     }
     for part in PARTS:

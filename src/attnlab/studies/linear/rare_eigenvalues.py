@@ -7,9 +7,11 @@ five layers the means of samples of 65,536 sequences have eight times the spread
 says.
 """
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from attnlab.models.linear_transformer import spectral_form
 from attnlab.models.linear_weights import GDPlusPlus
 from attnlab.problems.noisy_regression import NoisyRegression
 from attnlab.theory.linear_laws import wishart_eigenvalues
@@ -30,18 +32,8 @@ def standard_errors(
     s, r = wishart_eigenvalues(problem.d, problem.n)
     below = np.cumsum(r)
     seen = (s > 0) & (r > 0) & (np.minimum(below, below[-1] - below) * count >= SELDOM)
-    s, r = s[seen], r[seen]
-    g, m = np.ones_like(s), np.ones_like(s)
-    found = [_error(g, r, count)]
+    r = r[seen]
+    g = 1 - np.asarray(spectral_form(network, jnp.asarray(s[seen])).f)
     with np.errstate(over="ignore", invalid="ignore"):
-        for xx, yx in zip(np.asarray(network.xx), np.asarray(network.yx), strict=True):
-            k = s * m**2
-            g, m = g * (1 + yx * k), m * (1 + xx * k)
-            found.append(_error(g, r, count))
-    return np.array(found)
-
-
-def _error(g: Float[np.ndarray, " k"], r: Float[np.ndarray, " k"], count: int) -> float:
-    mean, square = (r @ g**2) / 2, 0.75 * (r @ g**4)
-    variance = square - mean**2
-    return float(np.sqrt(max(variance, 0.0) / count)) if np.isfinite(variance) else 0.0
+        variance = 0.75 * g**4 @ r - (g**2 @ r / 2) ** 2
+    return np.sqrt(np.where(np.isfinite(variance), np.maximum(variance, 0), 0) / count)
