@@ -62,7 +62,8 @@ def _figure_1(view: View) -> Rows:
 
 def _lines(colour: str, title: str | None) -> Any:
     """Layers without data of their own: only those of a facet are divided among its panels."""
-    base = alt.Chart().encode(x=RANK, color=alt.Color(f"{colour}:N", title=title))
+    shade = alt.Color(f"{colour}:N", title=title, legend=alt.Legend(columns=2))
+    base = alt.Chart().encode(x=RANK, color=shade)
     told = ["rank:Q", "heads:Q", *(alt.Tooltip(f"{n}:Q", format=".4f") for n in ("mean", "best"))]
     ranges = base.transform_filter("isValid(datum.best)").mark_rule(strokeWidth=3, opacity=0.5)
     return alt.layer(
@@ -72,7 +73,7 @@ def _lines(colour: str, title: str | None) -> Any:
 
 
 def _draw_1(rows: Rows) -> Drawn:
-    return _lines("source", None).properties(width=170, height=130).facet(
+    return _lines("source", None).properties(width=115, height=115).facet(
         row=alt.Row("layers:N", title=None),
         column=alt.Column("width:N", title="weights a layer", sort=["d²", "d^2.5", "d³"]),
         data=alt.Data(values=rows),
@@ -133,7 +134,7 @@ def _figure_3(view: View) -> Rows:
 
 
 def _draw_3(rows: Rows) -> Drawn:
-    return _lines("encoding", "encoding").properties(width=260).facet(
+    return _lines("encoding", "encoding").properties(width=180).facet(
         column=alt.Column("layers:N", title=None), data=alt.Data(values=rows)
     )  # fmt: skip
 
@@ -149,7 +150,7 @@ def _figure_4(view: View) -> Rows:
 
 
 def _draw_4(rows: Rows) -> Drawn:
-    return _lines("N", "points").properties(width=260).facet(
+    return _lines("N", "points").properties(width=180).facet(
         column=alt.Column("source:N", title=None), data=alt.Data(values=rows)
     )  # fmt: skip
 
