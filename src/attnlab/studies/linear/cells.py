@@ -21,12 +21,14 @@ from attnlab.problems import arguments
 from attnlab.problems.noise import parse_noise
 from attnlab.problems.noisy_regression import NoisyRegression
 from attnlab.reference import linear as reference
+from attnlab.reference.linear_table import SEQUENCES
 from attnlab.studies.linear.evaluation import (
     Evaluation,
     Found,
     levels,
     of_network,
 )
+from attnlab.studies.linear.rare_eigenvalues import SELDOM
 from attnlab.training.growth import Effort, grow
 
 FAMILIES = {"gd++": "GD++", "diag": "DIAG", "omegas": "DIAG, free omegas"}
@@ -91,7 +93,8 @@ class Training(Setting):
 
     def effort(self) -> Effort:
         sizes = self.starts, self.screening, self.fitted, self.pool, self.tail
-        return Effort(*sizes, rounds=self.rounds, fresh=self.fresh)
+        rarest = SELDOM / SEQUENCES if self.family == "gd++" else Effort.rarest
+        return Effort(*sizes, rounds=self.rounds, fresh=self.fresh, rarest=rarest)
 
 
 @dataclass(frozen=True, kw_only=True)
