@@ -6,7 +6,8 @@ trains FULL on the accelerator and, at the same time, GD++ and DIAG on all proce
 benchmarks/linear_diagonal.py; a DIAG network (GD++ where there is no noise) is a further proposal
 for FULL of its law, seed and depth. Calling the accelerator takes the processor longer than the
 accelerator computes, so two processes call it, each for the networks whose programs it compiles.
-Weights and losses are written to OUT/full.npz and OUT/diag.npz, FULL begins no further law after
+Weights and losses are written to OUT/full.npz and OUT/diag.npz (those of FULL to one file a process
+as they come), FULL begins no further law after
 `seconds` (400), and `seeds` are five unless given. The last lines are the tables (the best seed's
 loss, its standard error, the paper's value) and the seconds that all of it took.
 """
@@ -154,6 +155,8 @@ def start_diagonal(out: Path, seeds: int) -> subprocess.Popen:
 def main() -> None:
     given = sys.argv[1:] + [""] * 3
     out, budget, seeds = Path(given[0] or "."), float(given[1] or 400), int(given[2] or 5)
+    for name in ("diag.npz", "diag.ended"):
+        (out / name).unlink(missing_ok=True)  # of an earlier run
     start = time.time()
     making = start_diagonal(out, seeds)
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:

@@ -8,8 +8,8 @@ says how many minutes the 105 models would take, with the kernels of one step by
 `wide` sets the wider panels against the floor of what they must compute and move; `precision` says
 what bfloat16 and TF32 do to a trained result; `plain` times the step without the kernels. All of
 those unless given, as far as they fit into `seconds` (300 unless given). `published` trains rank 8
-for the paper's 1e5 steps, in five minutes. Programs are compiled side
-by side and timed when all of them are there. It needs JAX, equinox and optax and only the library.
+for the paper's 1e5 steps, in five minutes. Programs are compiled side by side and timed when all of
+them are there. It needs JAX, equinox and optax and only the library.
 """
 
 import collections

@@ -101,6 +101,19 @@ def wishart_eigenvalues(
     return s, r
 
 
+def frequent_eigenvalues(
+    d: int, n: int, rarest: float
+) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+    """The positive nodes of `wishart_eigenvalues` and their weights, less both ends.
+
+    Beyond either end there are fewer than `rarest` eigenvalues a sequence.
+    """
+    s, r = wishart_eigenvalues(d, n)
+    below = np.cumsum(np.where(s > 0, r, 0))
+    seen = (s > 0) & (r > 0) & (below >= rarest) & (below[-1] - below >= rarest)
+    return s[seen], r[seen]
+
+
 def _laguerre(size: int, gap: int, z: np.ndarray) -> np.ndarray:
     """phi_j dz: orthogonal polynomials in s = z^2 times the weight, scaled to order one."""
     s = z**2

@@ -91,11 +91,8 @@ class SpectralLeastSquares:
         beyond which there are fewer than `rarest` eigenvalues a sequence are left out.
         """
         linear_laws.gd_plus_plus_floor(problem)  # refuses inputs that are not of unit variance
-        s, r = linear_laws.wishart_eigenvalues(problem.d, problem.n)
+        s, r = linear_laws.frequent_eigenvalues(problem.d, problem.n, rarest)
         v = problem.noise.second_moment()
-        below = np.cumsum(np.where(s > 0, r, 0))
-        seen = (s > 0) & (r > 0) & (below >= rarest) & (below[-1] - below >= rarest)
-        s, r = s[seen], r[seen]
         return SpectralLeastSquares(s, v / (s + v), r * (1 + v / s))
 
     def objective(self, parameters: GDPlusPlus) -> float:

@@ -242,7 +242,7 @@ def run_matrices(config: Matrices) -> Outcome[Entry]:
 
 
 training = CellKind("linear_training", Training, TrainedLoss, run_training, version=3)
-full = CellKind("linear_reference", Reference, Loss, run_reference)
+full = CellKind("linear_reference", Reference, Loss, run_reference, version=2)
 matrices = CellKind("linear_matrices", Matrices, Entry, run_matrices)
 
 KINDS = (training, full, matrices)

@@ -227,7 +227,7 @@ def _final(network, G):
 
 least_squares = CellKind("linear_least_squares", LeastSquares, LeastSquaresFound, run_least_squares)
 rates = CellKind("linear_rates", Rates, RatesFound, run_rates)
-rescaling = CellKind("linear_rescaling", Rescaling, RescalingFound, run_rescaling)
+rescaling = CellKind("linear_rescaling", Rescaling, RescalingFound, run_rescaling, version=2)
 step_size = CellKind("linear_step_size", StepSize, StepSizeFound, run_step_size)
 
 KINDS = (least_squares, rates, rescaling, step_size)

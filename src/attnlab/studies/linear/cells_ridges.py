@@ -122,7 +122,7 @@ def run_iterations(config: Iterations) -> Outcome[IterationsFound]:
     return Outcome(rows)
 
 
-baselines = CellKind("linear_baselines", Baselines, Loss, run_baselines)
-iterations = CellKind("linear_iterations", Iterations, IterationsFound, run_iterations)
+baselines = CellKind("linear_baselines", Baselines, Loss, run_baselines, version=2)
+iterations = CellKind("linear_iterations", Iterations, IterationsFound, run_iterations, version=2)
 
 KINDS = (baselines, iterations)

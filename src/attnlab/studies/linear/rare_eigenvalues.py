@@ -14,7 +14,7 @@ from jaxtyping import Float
 from attnlab.models.linear_transformer import spectral_form
 from attnlab.models.linear_weights import GDPlusPlus
 from attnlab.problems.noisy_regression import NoisyRegression
-from attnlab.theory.linear_laws import wishart_eigenvalues
+from attnlab.theory.linear_laws import frequent_eigenvalues
 
 SELDOM = 0.1  # of the evaluations have an eigenvalue at least as far out
 
@@ -29,11 +29,8 @@ def standard_errors(
     evaluations have are left out too, at both ends: the variance with them is that of an event
     that does not happen.
     """
-    s, r = wishart_eigenvalues(problem.d, problem.n)
-    below = np.cumsum(r)
-    seen = (s > 0) & (r > 0) & (np.minimum(below, below[-1] - below) * count >= SELDOM)
-    r = r[seen]
-    g = 1 - np.asarray(spectral_form(network, jnp.asarray(s[seen])).f)
+    s, r = frequent_eigenvalues(problem.d, problem.n, SELDOM / count)
+    g = 1 - np.asarray(spectral_form(network, jnp.asarray(s)).f)
     with np.errstate(over="ignore", invalid="ignore"):
         variance = 0.75 * g**4 @ r - (g**2 @ r / 2) ** 2
     return np.sqrt(np.where(np.isfinite(variance), np.maximum(variance, 0), 0) / count)
