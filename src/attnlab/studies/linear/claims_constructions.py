@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from attnlab.lab.study import Claim, Judgement, View
+from attnlab.stats.rounding import below
 from attnlab.studies.linear import grids, measured
 from attnlab.studies.linear.claims_state import ROUNDING, SOURCE, TOLD, corrected
 
@@ -48,8 +49,8 @@ def _one_step(view: View) -> Judgement:
     row = view.row(grids.scalar_rates())
     return Judgement(
         "holds" if row.step_error < 1e-12 and row.step_beyond <= 1 else "fails",
-        f"one step 2/(μ + ν) leaves (κ − 1)/(κ + 1), off by {row.step_error:.1e}; at most "
-        f"{row.step_beyond:.2f} (κ − 1)",
+        f"one step 2/(μ + ν) leaves (κ − 1)/(κ + 1), off by {below(row.step_error, 1e-12)}; at "
+        f"most {row.step_beyond:.2f} (κ − 1)",
         "(κ − 1)/(κ + 1) ≤ κ − 1",
         "1e-12: rounding",
     )
@@ -127,8 +128,9 @@ def _step(view: View) -> Judgement:
         verdict = "fails"
     return Judgement(
         verdict,
-        f"with λ = Σ y² off by {exact:.1e}; with ρ, as printed, by {rows[1].printed:.3f} at "
-        f"ω_xy = {cells[1].config.omega_xy:g}, growing as ω_xy to the power {order:.3f}",
+        f"with λ = Σ y² off by {below(exact, ROUNDING)}; with ρ, as printed, by "
+        f"{rows[1].printed:.3f} at ω_xy = {cells[1].config.omega_xy:g}, growing as ω_xy to the "
+        f"power {order:.3f}",
         "0; the printed form errs at first order",
         f"{TOLD}; power within 0.05",
         "λ = ρ + w*ᵀ Σ w* takes the place of ρ.",

@@ -7,6 +7,7 @@ number of roundings; where the text prints something else, both forms are measur
 from __future__ import annotations
 
 from attnlab.lab.study import Claim, Judgement, Verdict, View
+from attnlab.stats.rounding import below
 from attnlab.studies.linear import grids, measured
 
 SOURCE = "Vladymyrov et al."
@@ -26,7 +27,8 @@ def _state(view: View) -> Judgement:
     exact, shifted = max(r.tokens for r in rows), min(r.shifted for r in rows)
     return Judgement(
         corrected(exact, shifted),
-        f"tokens from M, u, w, a: off by {exact:.1e}; one layer later: off by {shifted:.2g}",
+        f"tokens from M, u, w, a: off by {below(exact, ROUNDING)}; one layer later: off by "
+        f"{shifted:.2g}",
         "0",
         TOLD,
         "The state of layer l describes the tokens after layer l; the text's index is one off.",
@@ -38,7 +40,8 @@ def _recursion(view: View) -> Judgement:
     exact, printed = max(r.recursion for r in rows), min(r.recursion_printed for r in rows)
     return Judgement(
         corrected(exact, printed),
-        f"M' = (I + A) M − b wᵀ off by {exact:.1e}; with + b wᵀ, as printed, by {printed:.2g}",
+        f"M' = (I + A) M − b wᵀ off by {below(exact, ROUNDING)}; with + b wᵀ, as printed, by "
+        f"{printed:.2g}",
         "0",
         TOLD,
         "The sign of b wᵀ is minus.",
@@ -52,8 +55,8 @@ def _alpha(view: View) -> Judgement:
     printed = min(row.alpha_printed for row in rows)
     return Judgement(
         corrected(exact, printed),
-        f"(M + u w*ᵀ) and the momentum form off by {exact:.1e}; (M + a u w*ᵀ), as printed, by "
-        f"{printed:.2g}",
+        f"(M + u w*ᵀ) and the momentum form off by {below(exact, ROUNDING)}; (M + a u w*ᵀ), as "
+        f"printed, by {printed:.2g}",
         "0",
         TOLD,
         "The factor a before u w*ᵀ does not belong there.",

@@ -10,6 +10,7 @@ import math
 import statistics
 
 from attnlab.lab.study import Claim, Judgement, View
+from attnlab.stats.rounding import below
 from attnlab.studies.random import grids, measured
 from attnlab.studies.random.measured import LEVEL, Mean
 
@@ -103,7 +104,7 @@ def _table(view: View, name: str, tolerance: float, told: str) -> Judgement:
     values = ", ".join(f"{row.value:.5f}" for row in rows)
     return Judgement(
         "holds" if worst <= tolerance else "fails",
-        f"{values}; relative difference {worst:.0e} at most",
+        f"{values}; relative difference {below(worst, tolerance)}",
         told,
         f"{tolerance:g}: formulas evaluated to rounding and a limit taken at finite width",
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from attnlab.lab.study import Claim, Judgement, View
+from attnlab.stats.rounding import below
 from attnlab.studies.random import grids, measured
 from attnlab.studies.random.measured import LEVEL, Mean
 from attnlab.studies.random.panels import SIZE_RIDGES
@@ -69,7 +70,7 @@ def _reduction(view: View) -> Judgement:
     other = min(row.unreduced_error for row in rows)
     return Judgement(
         "holds" if worst <= 1e-12 < other else "fails",
-        f"largest relative difference {worst:.0e}",
+        f"largest relative difference {below(worst, 1e-12)}",
         f"0 (with V's last row filled, where no Γ exists: {other:.1g})",
         "1e-12, a few thousand roundings",
     )

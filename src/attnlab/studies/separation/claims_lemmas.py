@@ -9,6 +9,7 @@ from attnlab import theory
 from attnlab.estimators import binomial_p_value
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Claim, Judgement, View
+from attnlab.stats.rounding import below
 from attnlab.studies.separation import grids
 
 LEVEL = 1e-5
@@ -188,7 +189,7 @@ def _tensor(view: View) -> Judgement:
     wrong = min(row.transposed_error for row in rows)
     return Judgement(
         "holds" if worst <= 1e-13 < wrong else "fails",
-        f"largest relative difference {worst:.1e}",
+        f"largest relative difference {below(worst, 1e-13)}",
         f"0 (with vec read by columns: {wrong:.1e})",
         "1e-13, a few hundred roundings",
         "vec reads X = QKᵀ row by row; X was not symmetric.",
