@@ -2,10 +2,13 @@
 
 import re
 import textwrap
+from importlib import metadata
 
 import pytest
 
+from attnlab import papers
 from attnlab.errors import UserError
+from attnlab.lab import catalog
 from attnlab.lab.catalog import load_studies, load_study, study_names
 from command_line import STUDIES, Attnlab
 
@@ -42,9 +45,35 @@ def folder(root, name, text=STUDY):
     return root
 
 
-def test_the_built_in_studies_are_the_folders_of_the_package():
-    assert "separation" in study_names()
+def test_the_built_in_studies_are_declared_and_found_without_an_installation(monkeypatch):
+    assert {"linear", "random", "rank", "separation"} <= set(study_names())
     assert "toy" not in study_names()
+    declared = {entry.name: entry.value for entry in metadata.entry_points(group=catalog.GROUP)}
+    assert {name: declared[name] for name in papers.STUDIES} == papers.STUDIES
+    monkeypatch.setattr(catalog, "entry_points", lambda group: ())
+    assert study_names() == sorted(papers.STUDIES)
+    assert load_study("separation").name == "separation"
+
+
+def declare(monkeypatch, name, value):
+    entry = metadata.EntryPoint(name, value, catalog.GROUP)
+    monkeypatch.setattr(catalog, "entry_points", lambda group: (entry,))
+
+
+def test_an_installed_package_adds_a_study_by_declaring_it(tmp_path, monkeypatch):
+    (tmp_path / "a_strangers_package.py").write_text(STUDY)
+    monkeypatch.syspath_prepend(tmp_path)
+    declare(monkeypatch, "mine", "a_strangers_package:study")
+    assert "mine" in study_names()
+    assert load_study("mine").claims[0].id == "mine-sum"
+
+
+def test_a_declared_study_that_does_not_load_says_so_and_ours_cannot_be_replaced(monkeypatch):
+    declare(monkeypatch, "mine", "no_such_package:study")
+    with pytest.raises(UserError, match=r"'mine', declared as 'no_such_package:study'.*loaded"):
+        load_study("mine")
+    declare(monkeypatch, "separation", "no_such_package:study")
+    assert load_study("separation").name == "separation"
 
 
 def test_a_folder_added_is_a_study_added(tmp_path):

@@ -1,42 +1,49 @@
-"""Which studies exist: every folder of `attnlab.studies`, and of a folder the user names.
+"""Which studies exist: those that installed packages declare, ours, and a folder of the user's.
 
-Looking for names reads directories only; a study is imported when it is asked for.
+A package declares a study as an entry point of the group `attnlab.studies`, whose value is
+`module:study`. Our own four are declared the same way; `attnlab.papers` lists them again for a
+source tree that was never installed. Looking for names imports nothing; a study is imported when
+it is asked for.
 """
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import sys
 from collections.abc import Sequence
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
+from attnlab import papers
 from attnlab.errors import UserError
 from attnlab.lab.fault import told
 from attnlab.lab.study import Study
 
-BUILT_IN = Path(__file__).parent.parent / "studies"
+GROUP = "attnlab.studies"
 
 
 def study_names(extra: Path | None = None) -> list[str]:
-    """The names of the built-in studies and of those in the folder `extra`."""
-    return sorted({**_folders(BUILT_IN), **(_folders(extra) if extra else {})})
+    """The names of the declared studies and of those in the folder `extra`."""
+    return sorted({*_declared(), *(_folders(extra) if extra else ())})
 
 
 def load_study(name: str, extra: Path | None = None) -> Study:
+    """The study of this name; one in the folder `extra` comes before a declared one."""
     own = _folders(extra) if extra else {}
+    declared = _declared()
     if name in own:
-        module = _import_folder(f"attnlab_study_{name}", own[name])
-    elif name in _folders(BUILT_IN):
-        module = importlib.import_module(f"attnlab.studies.{name}")
+        found = getattr(_import_folder(f"attnlab_study_{name}", own[name]), "study", None)
+        place = f"folder {own[name]}"
+    elif name in declared:
+        found = _load(declared[name])
+        place = f"entry point {declared[name].value!r}"
     else:
         raise UserError(f"Unknown study {name!r}; accepted are {', '.join(study_names(extra))}.")
-    found = getattr(module, "study", None)
     if not isinstance(found, Study):
-        raise UserError(f"The folder of study {name!r} must define 'study', a Study.")
+        raise UserError(f"The {place} of study {name!r} must define 'study', a Study.")
     if found.name != name:
         raise UserError(
-            f"The folder {name!r} holds a study named {found.name!r}; rename one of them."
+            f"The {place} of study {name!r} holds a study named {found.name!r}; rename one of them."
         )
     return found
 
@@ -44,6 +51,22 @@ def load_study(name: str, extra: Path | None = None) -> Study:
 def load_studies(names: Sequence[str], extra: Path | None = None) -> list[Study]:
     """The named studies in the order given, or all of them."""
     return [load_study(name, extra) for name in dict.fromkeys(names or study_names(extra))]
+
+
+def _declared() -> dict[str, EntryPoint]:
+    """Every declared study. Ours cannot be replaced by another package's of the same name."""
+    ours = {name: EntryPoint(name, value, GROUP) for name, value in papers.STUDIES.items()}
+    return {**{entry.name: entry for entry in entry_points(group=GROUP)}, **ours}
+
+
+def _load(entry: EntryPoint) -> object:
+    try:
+        return entry.load()
+    except Exception as reason:
+        raise UserError(
+            f"The study {entry.name!r}, declared as {entry.value!r}, cannot be loaded: "
+            f"{told(reason)}."
+        ) from reason
 
 
 def _folders(root: Path) -> dict[str, Path]:

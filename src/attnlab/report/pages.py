@@ -12,14 +12,12 @@ from typing import Any
 
 import jinja2
 
-from attnlab.lab.catalog import BUILT_IN
 from attnlab.lab.ledger import Entry
 from attnlab.lab.study import Scale, Study
 from attnlab.report import text
 from attnlab.report.figures import Drawn
 from attnlab.report.made import Made
 from attnlab.report.verdicts import MARKS, Mark, counts
-from attnlab.studies import PAPERS
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -64,41 +62,15 @@ class Edition:
         return [entry for chapter in self.chapters for entry in chapter.entries]
 
 
-@dataclass(frozen=True)
-class Card:
-    """A study on the first page. `state` says why there is no chapter, where there is none."""
-
-    name: str
-    title: str
-    source: str
-    chapter: Chapter | None
-    state: str = ""
-
-
 def render(edition: Edition) -> dict[str, str]:
     templates = environment()
     shared = {"edition": edition, "marks": list(MARKS.values())}
     index = templates.get_template("index.html")
     study = templates.get_template("study.html")
-    pages = {"index.html": index.render(**shared, here="", cards=_cards(edition))}
+    pages = {"index.html": index.render(**shared, here="")}
     for chapter in edition.chapters:
         pages[chapter.page] = study.render(**shared, here=chapter.page, chapter=chapter)
     return pages
-
-
-def _cards(edition: Edition) -> list[Card]:
-    given = {chapter.study.name: chapter for chapter in edition.chapters}
-    cards = []
-    for name, (title, source) in PAPERS.items():
-        if name in given:
-            found = given.pop(name)
-            cards.append(Card(name, found.study.title, found.study.source, found))
-        else:
-            exists = (BUILT_IN / name / "__init__.py").is_file()
-            cards.append(
-                Card(name, title, source, None, "not in this report" if exists else "planned")
-            )
-    return cards + [Card(c.study.name, c.study.title, c.study.source, c) for c in given.values()]
 
 
 def environment() -> jinja2.Environment:

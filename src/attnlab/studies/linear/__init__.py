@@ -6,7 +6,6 @@ compute, what to draw and what to check. FULL networks come from `attnlab.refere
 """
 
 from attnlab.lab.study import Study
-from attnlab.studies import PAPERS
 from attnlab.studies.linear import (
     cells_constructions,
     cells_ridges,
@@ -24,12 +23,11 @@ from attnlab.studies.linear import (
 from attnlab.studies.linear.cells import KINDS as NETWORKS
 from attnlab.studies.linear.grids import cells
 
-TITLE, SOURCE = PAPERS["linear"]
-
 study = Study(
     name="linear",
-    title=TITLE,
-    source=SOURCE,
+    title="Linear transformers as in-context learners",
+    source="Vladymyrov, von Oswald, Sandler, Ge, “Linear Transformers are Versatile In-Context "
+    "Learners”, NeurIPS 2024, arXiv:2402.14180",
     summary="Attention without softmax, layer on layer, regresses in context although every "
     "sequence has a noise level of its own. The paper reads the layers as a regression with "
     "momentum, and trains three families against ridges that estimate the noise. Here the theorems "

@@ -6,7 +6,6 @@ Equivalent Models" (arXiv 2509.15152). The mathematics lives in `attnlab.problem
 """
 
 from attnlab.lab.study import Study
-from attnlab.studies import PAPERS
 from attnlab.studies.random import (
     claims_figures,
     claims_law,
@@ -20,12 +19,11 @@ from attnlab.studies.random import (
 from attnlab.studies.random.cells import KINDS
 from attnlab.studies.random.grids import cells
 
-TITLE, SOURCE = PAPERS["random"]
-
 study = Study(
     name="random",
-    title=TITLE,
-    source=SOURCE,
+    title="Random transformers and their equivalent polynomial models",
+    source="Demir, Dogan, “Asymptotic Study of In-Context Learning with Random Transformers "
+    "through Equivalent Models”, 2025, arXiv:2509.15152",
     summary="A transformer whose MLP has fixed random weights learns to regress in context by "
     "ridge regression on its last layer. The paper says that it is equivalent to a polynomial "
     "model with noise and shows its error against samples, context length and width; here the "

@@ -6,7 +6,6 @@ folder only says what to compute, what to draw and what to check.
 """
 
 from attnlab.lab.study import Study
-from attnlab.studies import PAPERS
 from attnlab.studies.rank import (
     cells_bounds,
     cells_built,
@@ -20,12 +19,11 @@ from attnlab.studies.rank import (
 from attnlab.studies.rank.figures import FIGURES
 from attnlab.studies.rank.grids import cells
 
-TITLE, SOURCE = PAPERS["rank"]
-
 study = Study(
     name="rank",
-    title=TITLE,
-    source=SOURCE,
+    title="Rank against number of heads",
+    source="Amsel, Yehudai, Bruna, “On the Benefits of Rank in Attention Layers”, 2024, "
+    "arXiv:2407.16153",
     summary="One attention head of full rank finds the nearest of any number of points; many heads "
     "of low rank do not. The paper proves this with constants left open and trains encoders on it. "
     "Here a bound without constants stands beside exact constructions and trained layers, and the "

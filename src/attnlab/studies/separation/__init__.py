@@ -6,18 +6,16 @@ Attention" (arXiv 2310.11685). The mathematics lives in `attnlab.problems`, `mod
 """
 
 from attnlab.lab.study import Study
-from attnlab.studies import PAPERS
 from attnlab.studies.separation import claims_lemmas, claims_sweeps, claims_theorems
 from attnlab.studies.separation.cells import KINDS
 from attnlab.studies.separation.figures import FIGURES
 from attnlab.studies.separation.grids import cells
 
-TITLE, SOURCE = PAPERS["separation"]
-
 study = Study(
     name="separation",
-    title=TITLE,
-    source=SOURCE,
+    title="What softmax attention separates and linear attention cannot",
+    source="Deng, Song, Zhou, “Superiority of Softmax: Unveiling the Performance Edge over Linear "
+    "Attention”, arXiv:2310.11685",
     summary="Random neurons with a threshold read the output of an attention layer. On two "
     "datasets that differ in one spiked token, softmax attention lets a neuron fire on one and "
     "none on the other; linear attention averages the spike away. The paper proves this for large "
