@@ -119,8 +119,8 @@ def jax_steps():
     import jax
     import jax.numpy as jnp
 
-    from attnlab.models.batched_gram import loss_and_gradient
-    from attnlab.models.linear_transformer import final_weights
+    from attnlab.linear.kernels.gram import loss_and_gradient
+    from attnlab.linear.models.transformer import final_weights
 
     def loss(weights, G, targets):
         w = jax.vmap(final_weights, (None, 0))(weights, G)
@@ -132,7 +132,7 @@ def jax_steps():
 def arrays(**sizes):
     import jax.numpy as jnp
 
-    from attnlab.models.linear_weights import FullWeights
+    from attnlab.linear.models.weights import FullWeights
 
     Z, target, P, Q = map(jnp.asarray, tokens_and_weights(**sizes))
     return FullWeights(P, Q), jnp.einsum("bni,bnj->bij", Z, Z), target, Z
@@ -232,8 +232,8 @@ def against_sizes() -> None:
     import jax
     import jax.numpy as jnp
 
-    from attnlab.models.batched_gram import loss_and_gradient
-    from attnlab.models.linear_transformer import token_form
+    from attnlab.linear.kernels.gram import loss_and_gradient
+    from attnlab.linear.models.transformer import token_form
 
     steps = jax_steps()
 

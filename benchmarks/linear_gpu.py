@@ -17,9 +17,9 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from attnlab.models import batched_gram, batched_gram_cuda
-from attnlab.models.linear_transformer import final_weights
-from attnlab.models.linear_weights import FullWeights
+from attnlab.linear.kernels import gram, gram_cuda
+from attnlab.linear.models.transformer import final_weights
+from attnlab.linear.models.weights import FullWeights
 
 DEPTH, D, N, BATCH = 7, 10, 20, 2048
 
@@ -56,9 +56,9 @@ def plain(weights: FullWeights, G, targets):
 def variants():
     shared = (0, None, None)
     yield "plain XLA, vmap", jax.vmap(plain, shared)
-    ours = partial(batched_gram.loss_and_gradient, chunk=BATCH)
+    ours = partial(gram.loss_and_gradient, chunk=BATCH)
     yield "batched_gram, XLA", jax.vmap(ours, shared)
-    yield "fused kernel", batched_gram_cuda.loss_and_gradient
+    yield "fused kernel", gram_cuda.loss_and_gradient
 
 
 def timed(call) -> float:

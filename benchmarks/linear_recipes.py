@@ -14,11 +14,11 @@ import time
 
 import jax
 
-from attnlab.models.linear_weights import DiagWeights
-from attnlab.problems.noise import parse_noise
-from attnlab.problems.noisy_regression import NoisyRegression
-from attnlab.training.growth import grow
-from attnlab.training.recipes import PAPER, train_regression
+from attnlab.linear.models.weights import DiagWeights
+from attnlab.linear.noise import parse_noise
+from attnlab.linear.problem import NoisyRegression
+from attnlab.linear.training.growth import grow
+from attnlab.linear.training.recipes import PAPER, train_regression
 
 SAMPLES, STEPS = 65_536, 500
 

@@ -14,10 +14,10 @@ import time
 
 import numpy as np
 
-from attnlab.estimators.in_context_error import simulate
-from attnlab.models.linear_attention import LinearAttention
-from attnlab.models.random_transformer import EquivalentModel, RandomTransformer
-from attnlab.problems.single_index import SingleIndexRegression
+from attnlab.random.models.linear_attention import LinearAttention
+from attnlab.random.models.transformer import EquivalentModel, RandomTransformer
+from attnlab.random.problem import SingleIndexRegression
+from attnlab.random.simulation import simulate
 
 RIDGES = (1e-8, 1e-4, 1e-2, 0.1, 1.0, 10.0)
 

@@ -18,12 +18,12 @@ import warnings
 import jax
 import jax.numpy as jnp
 
-from attnlab.estimators.accelerator import Accelerator
-from attnlab.estimators.in_context_error import simulate
-from attnlab.estimators.ridge import IllConditioned
-from attnlab.models.linear_attention import LinearAttention
-from attnlab.models.random_transformer import EquivalentModel, RandomTransformer
-from attnlab.problems.single_index import SingleIndexRegression
+from attnlab.random.models.linear_attention import LinearAttention
+from attnlab.random.models.transformer import EquivalentModel, RandomTransformer
+from attnlab.random.problem import SingleIndexRegression
+from attnlab.random.ridge.accelerator import Accelerator
+from attnlab.random.ridge.normal_equations import IllConditioned
+from attnlab.random.simulation import simulate
 
 TAUS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 2.5, 3.0)
 ALPHAS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)

@@ -23,8 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from attnlab.models.encoder import EncoderShape, batch_loss_and_gradient
-from attnlab.models.encoder_init import initialise
+from attnlab.rank.models.encoder import EncoderShape, batch_loss_and_gradient
+from attnlab.rank.models.encoder_init import initialise
 
 D, POINTS, BATCH, CHUNK = 64, 16, 256, 32
 CASES = {1: (64, 1, 6), 512: (8, 64, 2)}  # heads: rank, width multiplier, steps a turn

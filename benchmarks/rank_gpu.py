@@ -19,8 +19,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from attnlab.models.encoder import EncoderShape, batch_loss_and_gradient
-from attnlab.models.encoder_init import initialise
+from attnlab.rank.models.encoder import EncoderShape, batch_loss_and_gradient
+from attnlab.rank.models.encoder_init import initialise
 
 POINTS, SEEDS, LAYERS, RANKS, PAPER_STEPS = 16, 5, (1, 3, 5), (1, 2, 4, 8, 16, 32, 64), 100_000
 

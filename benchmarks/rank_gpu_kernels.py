@@ -30,11 +30,11 @@ import jax.numpy as jnp
 import rank_gpu
 from rank_gpu import LAYERS, PAPER_STEPS, POINTS, RANKS, SEEDS
 
-from attnlab.models.attention_pallas import attend_rows, attend_rows_backward
-from attnlab.models.encoder import EncoderShape, batch_loss
-from attnlab.models.kernel_launch import PROGRAMS
-from attnlab.models.norm_pallas import residual_norm, residual_norm_backward
-from attnlab.models.perceptron_pallas import perceptron, perceptron_backward
+from attnlab.rank.kernels.attention_pallas import attend_rows, attend_rows_backward
+from attnlab.rank.kernels.kernel_launch import PROGRAMS
+from attnlab.rank.kernels.norm_pallas import residual_norm, residual_norm_backward
+from attnlab.rank.kernels.perceptron_pallas import perceptron, perceptron_backward
+from attnlab.rank.models.encoder import EncoderShape, batch_loss
 
 BEGIN = time.perf_counter()
 GIVEN = [*sys.argv[1:5], "", "", "", ""]
@@ -316,7 +316,7 @@ def trained(shape: EncoderShape, program: Program, label: str) -> None:
 
 def in_float32(models, shape: EncoderShape):
     """The same weights in an encoder of another shape."""
-    from attnlab.models.encoder_init import initialise
+    from attnlab.rank.models.encoder_init import initialise
 
     empty = jax.eval_shape(lambda key: initialise(shape, key), jax.random.key(0))
     return jax.tree.unflatten(jax.tree.structure(empty), jax.tree.leaves(models))

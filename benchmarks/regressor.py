@@ -23,14 +23,14 @@ from sklearn.linear_model import BayesianRidge, LinearRegression, RidgeCV
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from attnlab.estimators.bayes_regression import Bayes
-from attnlab.problems.noise import Uniform
-from attnlab.sklearn import InContextRegressor, fit_many, predict_many
-from attnlab.sklearn.many import last_plausible
-from attnlab.sklearn.recursion import answers
-from attnlab.sklearn.scale_free_bayes import scale_free_bayes
-from attnlab.sklearn.scaling import restored, scaled
-from attnlab.sklearn.shipped import shipped
+from attnlab.linear.models.bayes import Bayes
+from attnlab.linear.noise import Uniform
+from attnlab.linear.regressor import InContextRegressor, fit_many, predict_many
+from attnlab.linear.regressor.many import last_plausible
+from attnlab.linear.regressor.recursion import answers
+from attnlab.linear.regressor.scale_free_bayes import scale_free_bayes
+from attnlab.linear.regressor.scaling import restored, scaled
+from attnlab.linear.regressor.shipped import shipped
 
 ALPHAS = np.geomspace(1e-3, 1e3, 25)  # RidgeCV's three defaults are too few for a fair comparison
 

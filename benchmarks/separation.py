@@ -15,11 +15,12 @@ from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from attnlab import estimators, theory
-from attnlab.estimators import generators, rademacher, success_indicators, success_indicators_full
-from attnlab.models import AttentionNetwork
-from attnlab.problems import SelfAttentionPair
-from attnlab.studies.separation import grids
+from attnlab.separation import simulation, theory
+from attnlab.separation.models import AttentionNetwork
+from attnlab.separation.problem import SelfAttentionPair
+from attnlab.separation.rademacher import generators, rademacher
+from attnlab.separation.simulation import success_indicators, success_indicators_full
+from attnlab.separation.study import grids
 
 Answer = TypeVar("Answer")
 
@@ -80,7 +81,7 @@ def compare_rows(n: int, d: int, trials: int, recomputed: int) -> None:
 def compare_law(n: int, d: int, trials: int) -> None:
     pair, network = SelfAttentionPair(n, d), AttentionNetwork(15)
     law, exact = timed(lambda: theory.success(pair, network), repeats=51)
-    sampling, sampled = timed(lambda: estimators.success(pair, network, trials=trials))
+    sampling, sampled = timed(lambda: simulation.success(pair, network, trials=trials))
     print(
         f"  n={n} d={d} m=15  law {1e6 * law:.0f} us gives {exact.value:.6f}; {trials} trials take "
         f"{1e3 * sampling:.1f} ms and give {sampled.value:.4f} +- {sampled.standard_error:.4f} "

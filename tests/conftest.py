@@ -8,12 +8,19 @@ checked here, and only here.
 import datetime
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 
+import jax
 import jaxtyping
 import pytest
 
-CHECKED = ("problems", "models", "theory", "estimators", "training", "reading")
-SHAPE_CHECKED = [f"attnlab.{name}" for name in CHECKED]
+PAPERS = ("linear", "random", "rank", "separation")
+ROOMS = ("problem", "noise", "models", "theory", "kernels", "training", "reading", "ridge")
+SHARED = ("checkpoints", "maths", "stats", "tensor_files", "training")
+SHAPE_CHECKED = [
+    *(f"attnlab.{paper}.{room}" for paper in PAPERS for room in (*ROOMS, "simulation")),
+    *(f"attnlab.{name}" for name in (*SHARED, "random.gaussianity", "separation.rademacher")),
+]
 
 # An int is accepted where a float is annotated, as everywhere else in Python.
 TYPE_CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
@@ -48,3 +55,20 @@ def unchecked() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@contextmanager
+def in_double_precision() -> Iterator[None]:
+    """Double precision for fixtures that outlive a test.
+
+    What they compile is found again in the tests only under the same settings.
+    """
+    with jax.enable_x64(True), jax.numpy_rank_promotion("raise"):
+        yield
+
+
+@pytest.fixture
+def double_precision() -> Iterator[None]:
+    """float64, and a rank that grows silently is an error."""
+    with in_double_precision():
+        yield

@@ -5,8 +5,8 @@ as any other package may. This table serves a source tree that was never install
 """
 
 STUDIES = {
-    "linear": "attnlab.studies.linear:study",
-    "random": "attnlab.studies.random:study",
-    "rank": "attnlab.studies.rank:study",
-    "separation": "attnlab.studies.separation:study",
+    "linear": "attnlab.linear.study:study",
+    "random": "attnlab.random.study:study",
+    "rank": "attnlab.rank.study:study",
+    "separation": "attnlab.separation.study:study",
 }

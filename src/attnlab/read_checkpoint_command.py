@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from attnlab.checkpoints import tables
+from attnlab.checkpoints.names import parse_mapping
+from attnlab.checkpoints.reading import CheckpointReading, Progress, read_checkpoint, rows
 from attnlab.read_command import LINEAR_OPTIONS, refuse_others, say
-from attnlab.reading import checkpoint_tables
-from attnlab.reading.checkpoint import CheckpointReading, Progress, read_checkpoint, rows
-from attnlab.reading.checkpoint_names import parse_mapping
 
 if TYPE_CHECKING:
     from attnlab import cli
@@ -32,7 +32,7 @@ def read_checkpoint_file(command: cli.Read, console: Console) -> int:
     if command.json:
         print(json.dumps(plain(document(reading)), indent=2, ensure_ascii=False, allow_nan=False))
     else:
-        checkpoint_tables.print_checkpoint(reading, console)
+        tables.print_checkpoint(reading, console)
     if command.figures is not None:
         say(command, console, f"Figures: {_write_page(command, reading)}")
     return 0
@@ -43,7 +43,7 @@ def document(reading: CheckpointReading) -> dict[str, Any]:
     return {
         "file": reading.path,
         "naming": dataclasses.asdict(reading.naming),
-        "summary": checkpoint_tables.summary(reading),
+        "summary": tables.summary(reading),
         "heads": rows(reading),
     }
 
@@ -83,13 +83,13 @@ def _bar() -> Generator[Progress | None]:
 
 
 def _write_page(command: cli.Read, reading: CheckpointReading) -> Any:
-    from attnlab.reading.checkpoint_figures import pictures
+    from attnlab.checkpoints.figures import pictures
     from attnlab.report.reading import write_reading
 
     assert command.figures is not None
     shown = (
-        checkpoint_tables.sentences(reading),
-        checkpoint_tables.tables(reading),
+        tables.sentences(reading),
+        tables.tables(reading),
         pictures(reading),
     )
     return write_reading(command.figures, command.file.resolve().name, *shown)

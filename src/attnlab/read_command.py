@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from attnlab import arguments
 from attnlab.errors import UserError
 from attnlab.lab.study import check_seed
-from attnlab.models import linear_files
-from attnlab.problems import arguments
-from attnlab.problems.noise import NoiseLaw, parse_noise
-from attnlab.problems.noisy_regression import NoisyRegression
-from attnlab.reading.linear_contexts import noise_range
+from attnlab.linear.models import files
+from attnlab.linear.noise import NoiseLaw, parse_noise
+from attnlab.linear.problem import NoisyRegression
+from attnlab.linear.reading.contexts import noise_range
 
 if TYPE_CHECKING:
     from attnlab import cli
@@ -40,16 +40,16 @@ def read(command: cli.Read, console: Console) -> int:
 def reader_of(path: Path) -> tuple[Reader, Path]:
     """The reader for a file or folder, chosen by its metadata, and the file that it will read."""
     from attnlab.read_checkpoint_command import read_checkpoint_file
-    from attnlab.reading.safetensors_file import open_tensors
+    from attnlab.tensor_files import open_tensors
 
     if path.is_dir():
         opened = open_tensors(path)
-        if opened.metadata.get("format") != linear_files.FORMAT:
+        if opened.metadata.get("format") != files.FORMAT:
             return read_checkpoint_file, path
         path = opened.path
     elif path.name.endswith(".index.json"):
         return read_checkpoint_file, path
-    linear = linear_files.is_linear(linear_files.read_header(path))
+    linear = files.is_linear(files.read_header(path))
     return read_linear_file if linear else read_checkpoint_file, path
 
 
@@ -66,19 +66,19 @@ def refuse_others(command: cli.Read, others: Sequence[str], kind: str) -> None:
 def read_linear_file(command: cli.Read, console: Console) -> int:
     import jax
 
-    from attnlab.reading import linear_export
-    from attnlab.reading.linear_algorithm import read_linear
+    from attnlab.linear.reading import export
+    from attnlab.linear.reading.algorithm import read_linear
     from attnlab.report.folder import refuse_foreign
 
     refuse_others(command, CHECKPOINT_OPTIONS, "a linear transformer of attnlab")
     with jax.enable_x64(True):
         samples, seed = arguments.integer("--samples", command.samples, 2), check_seed(command.seed)
-        weights, about = linear_files.load_linear(command.file, float)
-        problem = asked_problem(command, linear_files.size_of(weights), about)
+        weights, about = files.load_linear(command.file, float)
+        problem = asked_problem(command, files.size_of(weights), about)
         if command.figures is not None:
             refuse_foreign(command.figures)
         if command.export is not None:
-            linear_export.export_numpy(weights, command.export, about)
+            export.export_numpy(weights, command.export, about)
         reading = read_linear(weights, problem, key=jax.random.key(seed), samples=samples)
         if command.json:
             document = {"file": str(command.file), "about": about, **reading.as_dict()}
@@ -151,8 +151,8 @@ def _trained_range(told: Any) -> tuple[float, float] | None:
 
 
 def _print_reading(reading: Any, about: dict[str, Any], console: Console) -> None:
-    from attnlab.reading.linear_tables import tables
-    from attnlab.reading.linear_words import sentences
+    from attnlab.linear.reading.tables import tables
+    from attnlab.linear.reading.words import sentences
     from attnlab.report.terminal import print_sentence, print_text_table
 
     told = sentences(reading)
@@ -165,9 +165,9 @@ def _print_reading(reading: Any, about: dict[str, Any], console: Console) -> Non
 
 
 def _write_page(command: cli.Read, reading: Any) -> Path:
-    from attnlab.reading.linear_figures import pictures
-    from attnlab.reading.linear_tables import tables
-    from attnlab.reading.linear_words import sentences
+    from attnlab.linear.reading.figures import pictures
+    from attnlab.linear.reading.tables import tables
+    from attnlab.linear.reading.words import sentences
     from attnlab.report.reading import write_reading
 
     assert command.figures is not None

@@ -4,8 +4,7 @@ import os
 import shlex
 
 import pytest
-
-from command_line import snapshot
+from tests.lab.command_line import snapshot
 
 COMMANDS = "reproduce, claims, report, serve, query, run, read, bench, completion"
 SCALES = "quick, standard, paper"

@@ -10,12 +10,12 @@ import pytest
 import safetensors.numpy
 
 from attnlab.cli import Read
-from attnlab.models.linear_files import load_linear, save_linear
-from attnlab.models.linear_weights import FullWeights
-from attnlab.problems.noise import Categorical, Fixed, Uniform
-from attnlab.problems.noisy_regression import NoisyRegression
+from attnlab.linear.models.files import load_linear, save_linear
+from attnlab.linear.models.weights import FullWeights
+from attnlab.linear.noise import Categorical, Fixed, Uniform
+from attnlab.linear.problem import NoisyRegression
+from attnlab.linear.theory.constructions import step_adaptation_network
 from attnlab.read_command import ReadingWarning, asked_problem
-from attnlab.theory.linear_constructions import step_adaptation_network
 
 SMALL = ("--samples", "64")
 NOTES = pytest.mark.filterwarnings("always::attnlab.read_command.ReadingWarning")

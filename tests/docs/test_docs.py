@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from markdown_pages import PAGES, ROOT, Command, answered, commands, execute, files, same
+from tests.docs.markdown_pages import PAGES, ROOT, Command, answered, commands, execute, files, same
 
 import attnlab
 from attnlab import cli

@@ -8,8 +8,7 @@ import sys
 import time
 
 import pytest
-
-from command_line import Attnlab
+from tests.lab.command_line import Attnlab
 
 RUN = ("reproduce", "toy", "--no-report")
 

@@ -13,13 +13,13 @@ import numpy as np
 import optax
 import pytest
 import safetensors.numpy
+from tests.training.members import ADAM, SGD, bowl_score, bowls, run
 
 from attnlab.errors import AttnlabError, UserError
 from attnlab.training.checkpoint import METADATA, describe, fingerprint, load, save
 from attnlab.training.guard import Guard
 from attnlab.training.outcome import Event, Trained
 from attnlab.training.population import member_keys
-from training_members import ADAM, SGD, bowl_score, bowls, run
 
 STEPS, CHUNK = 44, 8  # five whole chunks and a short one
 CHUNKS = -(-STEPS // CHUNK)
@@ -183,7 +183,7 @@ def test_an_optimiser_is_told_by_what_it_was_made_with():
     made = [optax.adam(0.1), optax.adam(0.2), optax.adam(0.1, b2=0.99), optax.sgd(0.1)]
     assert len({describe(optimiser) for optimiser in made}) == len(made)
     assert describe(optax.adam(0.1)) == describe(made[0])
-    assert describe(bowl_score) == "training_members.bowl_score"
+    assert describe(bowl_score) == "tests.training.members.bowl_score"
 
 
 def test_a_full_disk_leaves_the_checkpoint_before_whole(tmp_path, monkeypatch):

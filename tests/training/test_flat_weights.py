@@ -7,7 +7,7 @@ import pytest
 
 from attnlab.compiling import filter_jit_lightly
 from attnlab.errors import UserError
-from attnlab.studies.rank.training import alike
+from attnlab.rank.study.training import alike
 from attnlab.training.flat_weights import FlatLoss, flatten
 from attnlab.training.population import member_keys, train
 from attnlab.training.schedule import adam, scheduled_rate

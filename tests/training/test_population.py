@@ -11,12 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
-from attnlab.errors import UserError
-from attnlab.training import population
-from attnlab.training.guard import Guard
-from attnlab.training.population import member_keys, train
-from training_members import (
+from tests.training.members import (
     CURVATURE,
     OPTIMUM,
     SGD,
@@ -27,6 +22,11 @@ from training_members import (
     descent,
     run,
 )
+
+from attnlab.errors import UserError
+from attnlab.training import population
+from attnlab.training.guard import Guard
+from attnlab.training.population import member_keys, train
 
 EPS = np.finfo(np.float32).eps
 RATES = [0.05, 0.1, 0.5, 1.0]
@@ -265,7 +265,7 @@ def test_progress_is_told_after_every_chunk():
 SHARDED = """
 import json, sys
 import jax, numpy as np
-from training_members import ADAM, bowl_score, bowls, run
+from tests.training.members import ADAM, bowl_score, bowls, run
 assert len(jax.devices()) == 8
 seed, folder = int(sys.argv[1]), sys.argv[2]
 options = dict(optimiser=ADAM, evaluate=bowl_score, average=0.9)
@@ -295,7 +295,7 @@ print(json.dumps({
 
 def test_eight_devices_give_the_bits_of_one(seed, tmp_path):
     """Eight members fill the devices, five are filled up; the file of eight opens on one."""
-    here, source = Path(__file__).parent.parent, Path(population.__file__).parents[2]
+    here, source = Path(__file__).parents[2], Path(population.__file__).parents[2]
     environment = os.environ | {
         "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
         "JAX_PLATFORMS": "cpu",

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 from attnlab.errors import AttnlabError, UserError
+from attnlab.files import clear_dead_writers, trouble, write_whole, writer_name
 from attnlab.lab.cell import Cell
 from attnlab.lab.part import Damaged, Finished, decode, decode_weights, digest
-from attnlab.whole_files import clear_dead_writers, trouble, write_whole, writer_name
 
 MARKER = "attnlab-store.json"
 FORMAT = 1

@@ -16,7 +16,7 @@ from attnlab.report.folder import replacing
 from attnlab.report.site import write_assets
 
 if TYPE_CHECKING:
-    from attnlab.reading.presentation import Picture, TextTable
+    from attnlab.lab.presentation import Picture, TextTable
 
 NO_RESULTS = View("quick", 0, {})
 

@@ -17,7 +17,7 @@ from attnlab.report import text
 from attnlab.report.verdicts import MARKS, counts
 
 if TYPE_CHECKING:
-    from attnlab.reading.presentation import TextTable
+    from attnlab.lab.presentation import TextTable
 
 LINES = 3  # of a statement at most
 LEAST = 28  # characters of a statement's column

@@ -22,7 +22,7 @@ import safetensors.numpy
 from jaxtyping import PyTree
 
 from attnlab.errors import AttnlabError, UserError
-from attnlab.whole_files import clear_dead_writers, trouble, write_whole, writer_name
+from attnlab.files import clear_dead_writers, trouble, write_whole, writer_name
 
 FORMAT = 1
 METADATA = "attnlab-checkpoint"

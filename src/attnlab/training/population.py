@@ -18,9 +18,9 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, PyTree
 
+from attnlab import arguments
 from attnlab.compiling import LIGHT, is_light
 from attnlab.errors import UserError
-from attnlab.problems import arguments
 from attnlab.training import checkpoint as checkpoints
 from attnlab.training.guard import Guard, traced
 from attnlab.training.member import Clock, Loss, Optimiser, Program, begin, chunk

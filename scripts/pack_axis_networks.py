@@ -1,0 +1,63 @@
+"""Pack the networks that `scripts/linear_grid_gpu.py` wrote into the file that ships.
+
+    python -m attnlab.linear.weights.pack full.npz --card "NVIDIA H200" --date 2026-01-31 ...
+
+The keys of the npz are "<noise law>/<run>/<depth>/P|Q|loss". What the arguments say about how the
+networks were made goes into the file's metadata as it stands.
+"""
+
+import argparse
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import safetensors.numpy
+
+from attnlab.errors import UserError
+from attnlab.linear.models.files import write_file
+from attnlab.linear.weights.shipped import FILE, FORMAT
+
+TOLD = ("command", "card", "versions", "seconds", "date")
+
+
+def pack(source: Path, target: Path, provenance: dict[str, str]) -> int:
+    """Write `target` from the npz `source`; the number of networks."""
+    with np.load(source, allow_pickle=False) as given:
+        arrays = {name: given[name] for name in given.files}
+    names = sorted({name.rpartition("/")[0] for name in arrays})
+    if not names:
+        raise UserError(f"{source} must hold networks, got none.")
+    tensors, losses = {}, {}
+    for name in names:
+        P, Q = (np.asarray(arrays[f"{name}/{part}"], np.float64) for part in "PQ")
+        depth = int(name.split("/")[2])
+        if P.shape != Q.shape or P.ndim != 4 or P.shape[0] != depth:
+            raise UserError(
+                f"{name} in {source} must have P and Q of shape ({depth}, heads, d + 1, d + 1), "
+                f"got {P.shape} and {Q.shape}."
+            )
+        if not (np.isfinite(P).all() and np.isfinite(Q).all()):
+            raise UserError(f"{name} in {source} must hold finite numbers only.")
+        tensors[f"{name}/P"], tensors[f"{name}/Q"] = P, Q
+        # JSON has no infinity: a loss that overflowed is told as the largest number there is.
+        told = [float(value) for value in np.ravel(arrays[f"{name}/loss"])]
+        losses[name] = [value if math.isfinite(value) else 1e308 for value in told]
+    about = json.dumps({**provenance, "losses": losses}, sort_keys=True, allow_nan=False)
+    write_file(target, safetensors.numpy.save(tensors, {"format": FORMAT, "about": about}))
+    return len(names)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m attnlab.linear.weights.pack")
+    parser.add_argument("source", type=Path)
+    parser.add_argument("--target", type=Path, default=FILE)
+    for name in TOLD:
+        parser.add_argument(f"--{name}", default="not recorded")
+    given = parser.parse_args()
+    count = pack(given.source, given.target, {name: getattr(given, name) for name in TOLD})
+    print(f"{count} networks in {given.target}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""A checkpoint's reading as sentences and tables: a row a layer, the spread over its heads.
+
+Each number is a median over the heads of a layer, with the smallest and largest where they differ.
+Beside the sizes stand those of well known models. Only `print_checkpoint` needs a terminal.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from attnlab.checkpoints.forms import PUBLIC_SIZES, Form, Sizes
+from attnlab.checkpoints.reading import CheckpointReading, HeadReading
+from attnlab.lab.presentation import TextTable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDE = 136  # columns that the tables with distance, norm and c need
+DEFINITIONS = (
+    "The median over the heads of a layer, and the smallest and largest. rank: singular values "
+    "above what rounding can make; stable: |A|_F^2 / |A|_2^2; entropy: exp of the entropy of "
+    "sigma / sum(sigma); angle: of A to the identity in degrees"
+)
+WIDE_DEFINITIONS = "; distance: |A - c I|_F / |A|_F to the nearest c I; norm: |A|_F"
+
+
+def print_checkpoint(reading: CheckpointReading, console: Console) -> None:
+    """The sentences, then the tables; as many columns as a terminal has room for, all in a pipe."""
+    from rich.text import Text
+
+    from attnlab.report.terminal import print_sentence, print_text_table
+
+    console.print(Text(reading.path, "bold"), soft_wrap=True)
+    for line in sentences(reading):
+        print_sentence(line, console)
+    for table in tables(reading, wide=console.width >= WIDE or not console.is_terminal):
+        print_text_table(table, console)
+
+
+def sentences(reading: CheckpointReading) -> list[str]:
+    """What was found where, then the summary."""
+    names = reading.naming
+    found = (
+        f"{names.scheme}: {names.template} ({', '.join(names.dtypes)}, {names.layout}), "
+        f"{len(reading.sizes)} of {len(names.layers)} layers, {len(reading.heads)} heads."
+    )
+    return [found, *summary(reading)]
+
+
+def tables(reading: CheckpointReading, wide: bool = True) -> list[TextTable]:
+    """The sizes, then one table a form with a row a layer; `wide` adds distance, norm and c."""
+    note = f"{DEFINITIONS}{WIDE_DEFINITIONS if wide else ''}."
+    return [
+        _sizes(reading),
+        _layers(reading, "query_key", "Q K^T, how a key is scored against a query", wide, ""),
+        _layers(reading, "value_output", "V O, what a token is turned into", wide, note),
+    ]
+
+
+def summary(reading: CheckpointReading) -> list[str]:
+    """What a person wants to know first, and what the reading leaves out, a sentence a line."""
+    names = reading.naming
+    pairs = [(head, reading.sizes[head.layer]) for head in reading.heads]
+    full = sum(head.query_key.rank == min(size.rank, size.d) for head, size in pairs)
+    lines = [f"{full} of {len(pairs)} heads have a Q K^T of the full rank r above rounding."]
+    angled = [head for head in reading.heads if head.query_key.angle is not None]
+    if angled:
+        nearest = min(angled, key=_distance)
+        size = reading.sizes[nearest.layer]
+        lines.append(
+            f"Nearest to a multiple of I: layer {nearest.layer} head {nearest.head}, "
+            f"{nearest.query_key.angle:.1f} degrees and c = {nearest.query_key.multiple:.3g}; "
+            f"a form of rank {size.rank} in {size.d} dimensions has {size.least_angle:.1f} degrees "
+            f"or more ({180 - size.least_angle:.1f} or less to -I)."
+        )
+    zero = len(reading.heads) - len(angled)
+    if zero:
+        noun = "form" if zero == 1 else "forms"
+        lines.append(f"{zero} {noun} Q K^T of zero, without an angle.")
+    left_out = []
+    if names.biases:
+        left_out.append("biases")
+    if names.rotary:
+        left_out.append(f"rotary embedding ({names.rotary}; Q K^T is the form at offset 0)")
+    if names.norms:
+        left_out.append("norms of queries and keys")
+    left_out += ["the gains of the norm before the layer", "the scale 1/sqrt(r)"]
+    lines.append(f"Left out of the forms: {', '.join(left_out)}.")
+    if names.incomplete:
+        listed = ", ".join(map(str, names.incomplete))
+        lines.append(f"Not read, because some of their projections are not here: layers {listed}.")
+    return lines
+
+
+def _distance(head: HeadReading) -> float:
+    return 1.0 if head.query_key.distance is None else head.query_key.distance
+
+
+def _sizes(reading: CheckpointReading) -> TextTable:
+    kinds: dict[Sizes, list[int]] = {}
+    for number, size in reading.sizes.items():
+        kinds.setdefault(size, []).append(number)
+    own = {
+        "this file" if len(kinds) == 1 else f"this file, layers {_span(numbers)}": size
+        for size, numbers in kinds.items()
+    }
+    return TextTable(
+        "Sizes",
+        ("model", "d", "H", "r", "kv heads", "H r / d", "least angle"),
+        [_size(name, size) for name, size in (own | PUBLIC_SIZES).items()],
+        "H heads of rank r at width d; least angle: the smallest to the identity, in degrees, that "
+        "a form of rank r can have.",
+        own=len(own),
+    )
+
+
+def _size(name: str, size: Sizes) -> tuple[str, ...]:
+    shared = "" if size.key_value_heads is None else str(size.key_value_heads)
+    counts = (name, str(size.d), str(size.heads), str(size.rank), shared)
+    return (*counts, f"{size.share:.3g}", f"{size.least_angle:.1f}")
+
+
+def _layers(reading: CheckpointReading, form: str, title: str, wide: bool, note: str) -> TextTable:
+    columns: dict[str, tuple[Callable[[Form], float | None], str]] = {
+        "rank": (lambda f: f.rank, "d"),
+        "stable": (lambda f: f.stable_rank, ".1f"),
+        "entropy": (lambda f: f.entropy_rank, ".1f"),
+        "angle": (lambda f: f.angle, ".1f"),
+    }
+    if wide:
+        columns["distance"] = (lambda f: f.distance, ".2f")
+        columns["norm"] = (lambda f: f.norm, ".3g")
+        columns["c"] = (lambda f: f.multiple, ".2g")
+    rows = []
+    for number in reading.sizes:
+        forms: list[Form] = [getattr(head, form) for head in reading.layer(number)]
+        cells = (spread(map(value, forms), told) for value, told in columns.values())
+        rows.append((str(number), *cells))
+    return TextTable(title, ("layer", *columns), rows, note)
+
+
+def spread(values: Iterable[float | None], form: str) -> str:
+    """The median, and the smallest and largest in brackets where they are not the same."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return "none"
+    low, middle, high = (
+        f"{value:{form}}" for value in (min(known), statistics.median_low(known), max(known))
+    )
+    return middle if low == high else f"{middle} ({low}–{high})"
+
+
+def _span(numbers: Sequence[int]) -> str:
+    whole = list(numbers) == list(range(numbers[0], numbers[-1] + 1))
+    if whole and len(numbers) > 2:
+        return f"{numbers[0]}-{numbers[-1]}"
+    return ", ".join(map(str, numbers))

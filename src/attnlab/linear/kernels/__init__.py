@@ -1,0 +1,1 @@
+"""Loss, answers and Jacobians of many small networks at once, in CUDA C++ and in plain JAX."""

@@ -1,0 +1,80 @@
+"""The Bayes predictor of noisy regression: the floor of every other.
+
+Not in the paper. w_bayes = sum over sigma of p(sigma | X, y) (Sigma + sigma^2 I)^-1 alpha, with the
+prior's own quadrature. With Sigma = V diag(s) V^T and b = V^T alpha the log evidence of sigma is,
+up to a constant, -1/2 [2 (n - d) log sigma + sum log(s_i + sigma^2)]
+- 1/2 (lambda - sum b_i^2 / (s_i + sigma^2)) / sigma^2.
+"""
+
+from typing import final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from attnlab.linear.models.predictors import Predictor
+from attnlab.linear.noise import NoiseLaw
+from attnlab.linear.problem import sums
+
+
+@final
+class Bayes(Predictor):
+    """The posterior mean of w when sigma follows `noise` and is not seen.
+
+    A level of exactly 0 is OLS; its evidence is that of the smallest level which the rounding of
+    the residuals can tell from 0, so that it wins if, and only if, the context has no noise.
+    """
+
+    noise: NoiseLaw = eqx.field(static=True)
+    points: int = eqx.field(static=True, default=64)
+
+    def weights(self, G: Float[Array, "p p"], n: int) -> Float[Array, " d"]:
+        levels, prior = (jnp.asarray(part, G.dtype) for part in self.noise.quadrature(self.points))
+        return posterior_mean(G, n, levels, prior)
+
+
+def posterior_mean(
+    G: Float[Array, "p p"], n: int, levels: Float[Array, " k"], prior: Float[Array, " k"]
+) -> Float[Array, " d"]:
+    """The posterior mean of w for these noise levels and their prior probabilities."""
+    s, b, V, rho = _eigen(G)
+    visible = _visible(G, n)
+    evidence = _log_evidence(s, b, rho, n, jnp.maximum(levels**2, visible))
+    posterior = jax.nn.softmax(evidence + jnp.log(prior))
+    shifted = s[None, :] + levels[:, None] ** 2
+    ridge = jnp.where(shifted > 0, b[None, :] / jnp.where(shifted > 0, shifted, 1), 0)
+    return jnp.dot(V, jnp.dot(posterior, ridge, precision="highest"), precision="highest")
+
+
+def log_evidence(G: Float[Array, "p p"], n: int, sigmas: Float[Array, " k"]) -> Float[Array, " k"]:
+    """log p(y | X, sigma) up to a constant, for every sigma > 0."""
+    s, b, _, rho = _eigen(G)
+    return _log_evidence(s, b, rho, n, sigmas**2)
+
+
+def _eigen(G: Array) -> tuple[Array, Array, Array, Array]:
+    """s, b = V^T alpha, V, and rho = lambda - sum b^2 / s over the eigenvalues that are not 0."""
+    Sigma, alpha, lam = sums(G)
+    s, V = jnp.linalg.eigh(Sigma)
+    b = jnp.dot(alpha, V, precision="highest")
+    positive = s > len(s) * jnp.finfo(s.dtype).eps * s[-1]
+    s, b = jnp.where(positive, s, 0), jnp.where(positive, b, 0)
+    fitted = jnp.sum(b**2 / jnp.where(positive, s, 1))
+    return s, b, V, jnp.maximum(lam - fitted, 0)
+
+
+def _log_evidence(s: Array, b: Array, rho: Array, n: int, variances: Array) -> Array:
+    # (lambda - sum b^2 / (s + v)) / v = rho / v + sum b^2 / (s (s + v)): no difference of large
+    # numbers is divided by a small v.
+    v = variances[:, None]
+    s, b = s[None, :], b[None, :]
+    explained = jnp.where(s > 0, b**2 / (jnp.where(s > 0, s, 1) * (s + v)), 0).sum(-1)
+    volume = (n - s.shape[-1]) * jnp.log(variances) + jnp.log(s + v).sum(-1)
+    return -0.5 * (volume + rho / variances + explained)
+
+
+def _visible(G: Array, n: int) -> Array:
+    """The smallest variance that the rounding of rho, about eps lambda, can tell from 0."""
+    info = jnp.finfo(G.dtype)
+    return jnp.maximum(1e3 * info.eps * G[-1, -1] / n, info.tiny)

@@ -1,0 +1,158 @@
+"""Linear transformers on tokens (x_i, y_i): the three families and two exact ways to run them.
+
+Source: Vladymyrov et al. (arXiv 2402.14180). A layer is e_i <- e_i + S e_i with
+S = sum_k P_k (sum_{j <= n} e_j e_j^T) Q_k; the sum runs over the n context tokens only, and the
+prediction is minus the last coordinate of the query token. The weights are in
+`attnlab.linear.models.weights`; what a trained network computes is in `implicit_state`.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from attnlab.linear.models.axis import AxisWeights
+from attnlab.linear.models.weights import GDPlusPlus, Weights
+
+SMALL = 16  # sums as long as this are written out on a GPU
+
+
+class Tokens(NamedTuple):
+    """All tokens before layer 1 and after every layer; the leading axis has layers + 1 entries."""
+
+    context: Float[Array, "stages n d+1"]
+    queries: Float[Array, "stages q d+1"]
+
+    @property
+    def predictions(self) -> Float[Array, "stages q"]:
+        """The prediction read after every layer; it is 0 before the first."""
+        return -self.queries[..., -1]
+
+
+class GramTrace(NamedTuple):
+    """The network as matrices: R = T_l ... T_1 and G = R G_0 R^T before and after every layer."""
+
+    R: Float[Array, "stages d+1 d+1"]
+    G: Float[Array, "stages d+1 d+1"]
+
+
+class Spectral(NamedTuple):
+    """GD++ in the eigenbasis of Sigma: M = m(Sigma) and w = f(Sigma) w*, stage by stage."""
+
+    m: Float[Array, "stages d"]
+    f: Float[Array, "stages d"]
+
+
+@jax.jit
+def token_form(
+    weights: Weights,
+    X: Float[Array, "n d"],
+    y: Float[Array, " n"],
+    queries: Float[Array, "q d"],
+) -> Tokens:
+    """The network on its tokens, O((n + q) d^2) a layer; the queries are no keys."""
+    context = jnp.concatenate([X, y[:, None]], axis=1)
+    asked = jnp.concatenate([queries, jnp.zeros((len(queries), 1), X.dtype)], axis=1)
+
+    def layer(tokens: tuple[Array, Array], layer: Weights):
+        context, asked = tokens
+        S = layer.increment(_matmul(context.T, context))
+        after = context + _matmul(context, S.T), asked + _matmul(asked, S.T)
+        return after, after
+
+    start = (context, asked)
+    _, after = jax.lax.scan(layer, start, weights)
+    return Tokens(*jax.tree.map(_prepend, start, after))
+
+
+@jax.jit
+def gram_form(weights: Weights, G: Float[Array, "p p"]) -> GramTrace:
+    """The network on G alone: T = I + S(G), G <- T G T^T, R <- T R, O(d^3) a layer."""
+    start = (jnp.eye(len(G), dtype=G.dtype), G)
+
+    def layer(state: tuple[Array, Array], layer: Weights):
+        R, G = state
+        S = layer.increment(G)
+        after = R + _matmul(S, R), _transform(S, G)
+        return after, after
+
+    _, after = jax.lax.scan(layer, start, weights)
+    return GramTrace(*jax.tree.map(_prepend, start, after))
+
+
+@jax.jit
+def implicit_weights(weights: Weights, G: Float[Array, "p p"]) -> Float[Array, "stages d"]:
+    """w^l for every layer, w^0 = 0: the prediction read after layer l is <w^l, x_t>."""
+    return -gram_form(weights, G).R[:, -1, :-1]
+
+
+@partial(jax.jit, static_argnames="unroll")
+def final_weights(
+    weights: Weights | AxisWeights, G: Float[Array, "p p"], unroll: int | bool = 1
+) -> Float[Array, " d"]:
+    """w^L alone, cheaper than `implicit_weights`: the last row of T_L ... T_1, read from the left.
+
+    `unroll` is that of `jax.lax.scan`; True trades compile time for speed at small depths.
+    """
+
+    def forward(G: Array, layer: Weights | AxisWeights):
+        S = layer.increment(G)
+        return _transform(S, G), S
+
+    def backward(row: Array, S: Array):
+        return row + _matmul(row, S), None
+
+    _, increments = jax.lax.scan(forward, G, weights, unroll=unroll)
+    last = jnp.zeros(len(G), G.dtype).at[-1].set(1)
+    row, _ = jax.lax.scan(backward, last, increments, reverse=True, unroll=unroll)
+    return -row[:-1]
+
+
+@jax.jit
+def predict(
+    weights: Weights, G: Float[Array, "p p"], queries: Float[Array, "q d"]
+) -> Float[Array, " q"]:
+    """The network's predictions, <w^L, x_t> for every query."""
+    return _matmul(queries, final_weights(weights, G))
+
+
+@jax.jit
+def spectral_form(weights: GDPlusPlus, s: Float[Array, " d"]) -> Spectral:
+    """GD++ on the eigenvalues s of Sigma: it is diagonal in their basis.
+
+    m <- (1 + omega_xx s m^2) m and f <- f - omega_yx s m^2 (1 - f), from m = 1 and f = 0.
+    """
+    start = (jnp.ones_like(s), jnp.zeros_like(s))
+
+    def layer(state: tuple[Array, Array], layer: GDPlusPlus):
+        m, f = state
+        moved = s * m**2
+        after = (1 + layer.xx * moved) * m, f - layer.yx * moved * (1 - f)
+        return after, after
+
+    _, after = jax.lax.scan(layer, start, weights)
+    return Spectral(*jax.tree.map(_prepend, start, after))
+
+
+def _transform(S: Array, G: Array) -> Array:
+    """T G T^T with T = I + S, kept exactly symmetric."""
+    moved = G + _matmul(S, G)
+    G = moved + _matmul(moved, S.T)
+    return (G + G.T) / 2
+
+
+def _matmul(left: Array, right: Array) -> Array:
+    """left @ right, right a matrix or a vector; on a GPU a sum, which is quicker where d is small.
+
+    There the compiler merges sums of products with what surrounds them, while its library has a
+    call for every small product. A deep network is a polynomial of high degree: TF32 would lose it.
+    """
+    if jax.default_backend() == "gpu" and right.ndim == 2 and right.shape[0] <= SMALL:
+        return (left[..., :, None] * right).sum(-2)
+    return jnp.matmul(left, right, precision="highest")
+
+
+def _prepend(start: Array, after: Array) -> Array:
+    return jnp.concatenate([start[None], after])

@@ -1,0 +1,181 @@
+"""Laws of the noise level sigma, one value a sequence.
+
+Source: Vladymyrov et al., "Linear Transformers are Versatile In-Context Learners" (arXiv
+2402.14180), which uses a fixed level, U(0, high) and equal-weight levels {1, 3} and {1, 3, 5}.
+Any class with the members of `NoiseLaw` is a law; `parse_noise` reads back the names of ours.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol, final, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key, Shaped
+
+from attnlab import arguments
+from attnlab.errors import UserError
+
+PRNGKey = Key[Array, ""] | Shaped[Array, "2"]  # typed keys and the older pair of uint32
+
+
+@runtime_checkable
+class NoiseLaw(Protocol):
+    """A law p(sigma) on [0, infinity); hashable, so that compiled code can be kept for it."""
+
+    @property
+    def name(self) -> str:
+        """How configs and tables call it."""
+        ...
+
+    def sample(self, key: PRNGKey, dtype: Any = float) -> Float[Array, ""]:
+        """One sigma."""
+        ...
+
+    def quadrature(
+        self, points: int = 64
+    ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+        """Levels and weights with E g(sigma) = sum weights g(levels): the prior is in the weights.
+
+        `points` is the number of nodes for a continuous law; a discrete one is exact as it is.
+        """
+        ...
+
+    def second_moment(self) -> float:
+        """E sigma^2."""
+        ...
+
+
+@final
+@dataclass(frozen=True)
+class Fixed:
+    """The same sigma in every sequence."""
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma", arguments.non_negative("sigma", self.sigma))
+
+    @property
+    def name(self) -> str:
+        return f"fixed:{_number(self.sigma)}"
+
+    def sample(self, key: PRNGKey, dtype: Any = float) -> Float[Array, ""]:
+        return jnp.asarray(self.sigma, dtype)
+
+    def quadrature(
+        self, points: int = 64
+    ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+        return np.array([self.sigma]), np.ones(1)
+
+    def second_moment(self) -> float:
+        return self.sigma**2
+
+
+@final
+@dataclass(frozen=True)
+class Uniform:
+    """sigma ~ U(0, high); high = 0 is the noise-free problem."""
+
+    high: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "high", arguments.non_negative("high", self.high))
+
+    @property
+    def name(self) -> str:
+        return f"uniform:{_number(self.high)}"
+
+    def sample(self, key: PRNGKey, dtype: Any = float) -> Float[Array, ""]:
+        return self.high * jax.random.uniform(key, dtype=dtype)
+
+    def quadrature(
+        self, points: int = 64
+    ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+        """Gauss-Legendre; one level, 0, where there is no noise."""
+        if self.high == 0:
+            return np.zeros(1), np.ones(1)
+        t, w = np.polynomial.legendre.leggauss(arguments.integer("points", points, 1))
+        return self.high * (t + 1) / 2, w / 2
+
+    def second_moment(self) -> float:
+        return self.high**2 / 3
+
+
+@final
+@dataclass(frozen=True)
+class Categorical:
+    """sigma is one of `levels`, with equal probabilities unless `weights` are given."""
+
+    levels: tuple[float, ...]
+    weights: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        levels = tuple(arguments.non_negative("levels", level) for level in self.levels)
+        if not levels:
+            raise UserError("levels must hold at least one noise level, got none.")
+        object.__setattr__(self, "levels", levels)
+        if self.weights is None:
+            return
+        weights = tuple(arguments.positive("weights", weight) for weight in self.weights)
+        if len(weights) != len(levels) or abs(math.fsum(weights) - 1) > 1e-9:
+            raise UserError(
+                f"weights must be {len(levels)} positive numbers that sum to 1, one a level, "
+                f"got {self.weights!r}."
+            )
+        object.__setattr__(self, "weights", weights)
+
+    @property
+    def name(self) -> str:
+        levels = ",".join(map(_number, self.levels))
+        weights = "" if self.weights is None else "@" + ",".join(map(_number, self.weights))
+        return f"categorical:{levels}{weights}"
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """The weights, written out."""
+        return self.weights or (1 / len(self.levels),) * len(self.levels)
+
+    def sample(self, key: PRNGKey, dtype: Any = float) -> Float[Array, ""]:
+        levels = jnp.asarray(self.levels, dtype)
+        if self.weights is None:
+            return jax.random.choice(key, levels)
+        return jax.random.choice(key, levels, p=jnp.asarray(self.weights, dtype))
+
+    def quadrature(
+        self, points: int = 64
+    ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+        return np.array(self.levels), np.array(self.probabilities)
+
+    def second_moment(self) -> float:
+        pairs = zip(self.probabilities, self.levels, strict=True)
+        return math.fsum(p * level**2 for p, level in pairs)
+
+
+def parse_noise(name: str) -> NoiseLaw:
+    """The law of a name: "uniform:5", "categorical:1,3", "categorical:1,3@0.2,0.8", "fixed:2"."""
+    try:
+        kind, _, rest = name.partition(":")
+        values, at, weights = rest.partition("@")
+        numbers = tuple(float(value) for value in values.split(","))
+        match kind, numbers:
+            case "fixed", (sigma,) if not at:
+                return Fixed(sigma)
+            case "uniform", (high,) if not at:
+                return Uniform(high)
+            case "categorical", _:
+                given = tuple(float(weight) for weight in weights.split(",")) if at else None
+                return Categorical(numbers, given)
+    except UserError:
+        raise
+    except (AttributeError, ValueError):
+        pass
+    raise UserError(
+        'noise must be "fixed:SIGMA", "uniform:HIGH" or "categorical:LEVEL,LEVEL,...", '
+        f"got {name!r}."
+    )
+
+
+def _number(value: float) -> str:
+    return repr(value).removesuffix(".0")

@@ -1,0 +1,1 @@
+"""Reading a linear transformer: weights in, the algorithm they carry out."""

@@ -1,0 +1,236 @@
+"""The pictures of a reading: omegas, steps, profile, spectral filter, and P and Q of FULL weights.
+
+A picture is a table and a function that draws it with Altair, without a theme; the report's figure
+stack adds that and writes the files. Altair is imported only when something is drawn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attnlab.lab.presentation import Picture, Rows
+from attnlab.linear.models.weights import FullWeights
+from attnlab.linear.reading.algorithm import LinearReading
+from attnlab.linear.reading.spectrum import ridge_filter
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from attnlab.lab.presentation import Chart
+
+POINTS = 60  # of a curve over eigenvalues
+CELL = 14  # pixels of a matrix entry at most
+MATRIX, MATRICES = 44, 260  # pixels of a matrix at least, of those of all layers together
+
+
+def pictures(reading: LinearReading) -> list[Picture]:
+    """All pictures that say something about this network."""
+    nearest = "" if reading.diagonal is None else " Those of the nearest diagonal model."
+    made = [
+        Picture(
+            "omegas",
+            "The four omegas by layer",
+            "omega_xx preconditions, omega_yx is the gradient step, omega_xy makes later steps "
+            f"depend on the noise, omega_yy rescales.{nearest}",
+            omega_rows(reading),
+            draw_omegas,
+        ),
+        Picture(
+            "profile",
+            "Distance to ridge and to Bayes by noise level",
+            "Half the mean squared distance of the weights w, with standard errors; ridge knows "
+            "the noise level, Bayes its law only.",
+            profile_rows(reading),
+            draw_profile,
+        ),
+    ]
+    if all(layer.levels for layer in reading.layers):
+        step = Picture(
+            "steps",
+            "Gradient step of every layer by noise level",
+            "The gradient step, through the inputs as the layer sees them, that is nearest in "
+            "least squares to what the layer adds to w, with standard errors.",
+            step_rows(reading),
+            draw_steps,
+        )
+        made.insert(1, step)
+    if any(level.filter is not None for level in reading.levels):
+        made.append(
+            Picture(
+                "filter",
+                "The network as a spectral filter",
+                "w = f(Sigma) w*: f against the eigenvalue s of Sigma (solid), and s / (s + σ²), "
+                "that of ridge (dashed). Exact for GD++, the best polynomial otherwise.",
+                filter_rows(reading),
+                draw_filter,
+            )
+        )
+    if isinstance(reading.weights, FullWeights):
+        made.append(
+            Picture(
+                "matrices",
+                "P and Q of every layer",
+                "Every matrix divided by its largest entry in absolute value; the last row and "
+                "column belong to the label.",
+                matrix_rows(reading.weights),
+                draw_matrices,
+            )
+        )
+    return made
+
+
+def omega_rows(reading: LinearReading) -> Rows:
+    return [
+        {"layer": layer.number, "omega": f"omega_{name}", "value": getattr(layer, name)}
+        for layer in reading.layers
+        for name in ("xx", "xy", "yx", "yy")
+    ]
+
+
+def step_rows(reading: LinearReading) -> Rows:
+    return [
+        {"layer": layer.number, "sigma": at.sigma, **_bar(at.step.value, at.step.standard_error)}
+        for layer in reading.layers
+        for at in layer.levels
+    ]
+
+
+def profile_rows(reading: LinearReading) -> Rows:
+    names = {
+        "loss": "network to ridge",
+        "bayes_loss": "Bayes to ridge",
+        "to_bayes": "network to Bayes",
+    }
+    found = []
+    for level in reading.levels:
+        for field, name in names.items():
+            estimate = getattr(level, field)
+            bar = _bar(estimate.value, estimate.standard_error)
+            found.append({"sigma": level.sigma, "distance": name, **bar})
+    return found
+
+
+def filter_rows(reading: LinearReading) -> Rows:
+    found = []
+    for level in reading.levels:
+        if level.filter is None:
+            continue
+        s = np.linspace(*level.filter.seen, POINTS)
+        for kind, values in (
+            ("network", level.filter(s)),
+            ("ridge", ridge_filter(s, level.sigma)),
+        ):
+            found += [
+                {"s": float(x), "f": float(y), "sigma": level.sigma, "kind": kind}
+                for x, y in zip(s, values, strict=True)
+            ]
+    return found
+
+
+def matrix_rows(weights: FullWeights) -> Rows:
+    found = []
+    for name, array in (("P", weights.P), ("Q", weights.Q)):
+        for (layer, head), _ in np.ndenumerate(np.zeros(array.shape[:2])):
+            matrix = np.asarray(array[layer, head], np.float64)
+            largest = np.abs(matrix).max() or 1.0
+            label = name if weights.heads == 1 else f"{name}, head {head + 1}"
+            for (row, column), value in np.ndenumerate(matrix):
+                found.append(
+                    {
+                        "layer": layer + 1,
+                        "matrix": label,
+                        "row": row + 1,
+                        "column": column + 1,
+                        "value": float(value),
+                        "share": float(value / largest),
+                    }
+                )
+    return found
+
+
+def draw_omegas(rows: Rows) -> Chart:
+    import altair as alt
+
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("layer:O", title="layer"),
+        y=alt.Y("value:Q", title=None),
+        tooltip=["layer:O", "omega:N", alt.Tooltip("value:Q", format=".4g")],
+    )
+    return (
+        alt.layer(base.mark_line(opacity=0.4), base.mark_point())
+        .properties(width=170, height=130)
+        .facet(alt.Facet("omega:N", title=None), columns=2, align="each")
+        .resolve_scale(y="independent")
+    )
+
+
+def draw_steps(rows: Rows) -> Chart:
+    import altair as alt
+
+    colour = alt.Color("layer:O", title="layer")
+    return _with_bars(rows, colour, "gradient step")
+
+
+def draw_profile(rows: Rows) -> Chart:
+    import altair as alt
+
+    order = ["network to ridge", "Bayes to ridge", "network to Bayes"]
+    colour = alt.Color("distance:N", title=None, sort=order)
+    return _with_bars(rows, colour, "half squared distance of w")
+
+
+def draw_filter(rows: Rows) -> Chart:
+    import altair as alt
+
+    dash = alt.StrokeDash("kind:N", title=None, scale=alt.Scale(range=[[1, 0], [5, 4]]))
+    return (
+        alt.Chart(alt.Data(values=rows))
+        .mark_line()
+        .encode(
+            x=alt.X("s:Q", title="eigenvalue s of Sigma"),
+            y=alt.Y("f:Q", title="f(s)"),
+            color=alt.Color("sigma:O", title="σ"),
+            strokeDash=dash,
+            tooltip=["kind:N", "sigma:O", alt.Tooltip("f:Q", format=".3f")],
+        )
+    )
+
+
+def draw_matrices(rows: Rows) -> Chart:
+    import altair as alt
+
+    share = max(MATRICES // max(row["layer"] for row in rows), MATRIX)
+    size = min(CELL * max(row["row"] for row in rows), share)
+    shade = alt.Scale(domain=[-1, 0, 1], range=["#0072b2", "#f2f2f2", "#d55e00"])
+    return (
+        alt.Chart(alt.Data(values=rows))
+        .mark_rect()
+        .encode(
+            x=alt.X("column:O", title=None),
+            y=alt.Y("row:O", title=None),
+            color=alt.Color("share:Q", title="entry / largest", scale=shade),
+            tooltip=["layer:O", "row:O", "column:O", alt.Tooltip("value:Q", format=".4g")],
+        )
+        .properties(width=size, height=size)
+        .facet(row=alt.Row("matrix:N", title=None), column=alt.Column("layer:O", title="layer"))
+    )
+
+
+def _with_bars(rows: Rows, colour: alt.Color, title: str) -> Chart:
+    import altair as alt
+
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("sigma:Q", title="noise level σ"), color=colour
+    )
+    told = ["sigma:Q", alt.Tooltip("value:Q", format=".4g"), alt.Tooltip("error:Q", format=".1g")]
+    return alt.layer(
+        base.mark_rule().encode(y=alt.Y("low:Q", title=title), y2="high:Q"),
+        base.mark_line().encode(y=alt.Y("value:Q", title=title)),
+        base.mark_point().encode(y=alt.Y("value:Q", title=title), tooltip=told),
+    )
+
+
+def _bar(value: float, error: float) -> dict[str, float]:
+    return {"value": value, "low": value - error, "high": value + error, "error": error}

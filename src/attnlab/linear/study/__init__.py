@@ -1,0 +1,58 @@
+"""Study `linear`: linear transformers as in-context learners of noisy regression.
+
+Source: Vladymyrov, von Oswald, Sandler, Ge (arXiv 2402.14180). The mathematics lives in the
+other folders of `attnlab.linear`; this one only says what to compute, what to draw and what to
+check. FULL networks come from `attnlab.linear.weights`.
+"""
+
+from attnlab.lab.study import Study
+from attnlab.linear.study import (
+    cells_constructions,
+    cells_ridges,
+    cells_state,
+    claims_constructions,
+    claims_models,
+    claims_profiles,
+    claims_state,
+    claims_table,
+    figures,
+    figures_other,
+    figures_profiles,
+    figures_table,
+)
+from attnlab.linear.study.cells import KINDS as NETWORKS
+from attnlab.linear.study.grids import cells
+
+study = Study(
+    name="linear",
+    title="Linear transformers as in-context learners",
+    source="Vladymyrov, von Oswald, Sandler, Ge, “Linear Transformers are Versatile In-Context "
+    "Learners”, NeurIPS 2024, arXiv:2402.14180",
+    summary="Attention without softmax, layer on layer, regresses in context although every "
+    "sequence has a noise level of its own. The paper reads the layers as a regression with "
+    "momentum, and trains three families against ridges that estimate the noise. Here the theorems "
+    "are checked, GD++ and DIAG are trained on this machine, FULL networks come from a reference "
+    "run that ships with the package and are evaluated afresh, and the Bayes predictor stands "
+    "beside them all.",
+    kinds=(
+        *NETWORKS,
+        *cells_ridges.KINDS,
+        *cells_state.KINDS,
+        *cells_constructions.KINDS,
+    ),
+    cells=cells,
+    figures=(
+        *figures_table.FIGURES[:1],
+        *figures.FIGURES,
+        *figures_profiles.FIGURES,
+        *figures_other.FIGURES,
+        *figures_table.FIGURES[1:],
+    ),
+    claims=(
+        *claims_state.CLAIMS,
+        *claims_constructions.CLAIMS,
+        *claims_table.CLAIMS,
+        *claims_models.CLAIMS,
+        *claims_profiles.CLAIMS,
+    ),
+)

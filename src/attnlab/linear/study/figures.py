@@ -1,0 +1,200 @@
+"""Figures 1, 3 (left) and 5: loss against layers.
+
+Source: Vladymyrov et al. (arXiv 2402.14180). BAYES is added everywhere; bands span the runs. FULL
+is the reference run that ships, and its curves say so. Drawing functions see only the published
+table; profiles over sigma are in `figures_profiles`, Table 1 in `figures_table`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import altair as alt
+
+from attnlab.lab.study import Figure, View
+from attnlab.linear.study import grids, results
+from attnlab.linear.study.table_1 import CATEGORICAL, MODELS, PAPER, RIDGES, UNIFORM, law_name
+
+Rows = list[dict[str, Any]]
+Drawn = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart
+REFERENCES = (*RIDGES, "BAYES")
+FULL = "FULL (reference)"
+ORDER = ["GD++", "DIAG", FULL, *REFERENCES]
+LEAST = 1e-13  # of a logarithmic axis; 0 is drawn there
+
+
+def label(model: str) -> str:
+    return FULL if model == "FULL" else model
+
+
+def log_scale(**more: Any) -> alt.Scale:
+    return alt.Scale(type="log", nice=False, **more)
+
+
+def colour(title: str | None = None, among: Iterable[str] = ORDER) -> alt.Color:
+    return alt.Color(
+        "model:N", title=title, sort=ORDER, scale=alt.Scale(domain=[m for m in ORDER if m in among])
+    )
+
+
+def every_run(view: View, model: str, law: str) -> list[list[Any]]:
+    """The rows of every run of a model on a law."""
+    if model == "FULL":
+        cells = grids.shipped_runs(law, view.scale, view.seed)
+    else:
+        cells = grids.trained(model, law, view.scale, view.seed)
+    return [list(view.rows(cell)) for cell in cells]
+
+
+def shown(value: float | None) -> float | None:
+    """What a logarithmic axis can show."""
+    return None if value is None or not math.isfinite(value) else max(value, LEAST)
+
+
+def layers_rows(view: View, laws: Iterable[str]) -> Rows:
+    """The best run, the span of the runs, and the predictors without layers at every depth."""
+    found: Rows = []
+    for law in laws:
+        depths: set[int] = set()
+        for model in MODELS:
+            runs = every_run(view, model, law)
+            for layers, loss in results.by_depth(view, model, law).items():
+                ends = [
+                    row.loss
+                    for rows in runs
+                    for row in rows
+                    if row.sigma is None and row.layers == layers == row.read
+                ]
+                ends = [value for value in ends if value is not None] or [loss.value]
+                depths.add(layers)
+                found.append(
+                    {
+                        "noise": law_name(law),
+                        "model": label(model),
+                        "layers": layers,
+                        "loss": shown(loss.value),
+                        "error": loss.error if math.isfinite(loss.error) else None,
+                        "low": shown(min(ends)),
+                        "high": shown(max(ends)),
+                        "paper": PAPER.get((model, layers, law)),
+                    }
+                )
+        for name in REFERENCES:
+            loss = results.ridge(view, name, law)
+            for layers in (min(depths, default=1), max(depths, default=7)):
+                found.append(
+                    {
+                        "noise": law_name(law),
+                        "model": name,
+                        "layers": layers,
+                        "loss": shown(loss.value) if loss.value > LEAST else None,
+                        "error": loss.error,
+                        "paper": PAPER.get((name, 0, law)),
+                    }
+                )
+    return found
+
+
+def panel(rows: Rows, title: str, width: int = 190, height: int = 170) -> Any:
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("layers:Q", title="layers", axis=alt.Axis(tickMinStep=1, format="d")),
+        color=colour(),
+    )
+    y = alt.Y("loss:Q", title="adjusted loss", scale=log_scale())
+    networks = base.transform_filter("isValid(datum.low)")
+    return alt.layer(
+        networks.mark_area(opacity=0.2).encode(y=alt.Y("low:Q", scale=log_scale()), y2="high:Q"),
+        networks.mark_line(point=True).encode(
+            y=y,
+            tooltip=[
+                "model:N",
+                "layers:Q",
+                alt.Tooltip("loss:Q", format=".3g"),
+                alt.Tooltip("error:Q", format=".1g"),
+                alt.Tooltip("paper:Q", format=".3g"),
+            ],
+        ),
+        networks.transform_filter("isValid(datum.paper) && datum.paper > 0")
+        .mark_point(shape="cross", filled=False, size=30)
+        .encode(y="paper:Q"),
+        base.transform_filter("!isValid(datum.low) && isValid(datum.loss)")
+        .mark_line(strokeDash=[5, 4])
+        .encode(y=y),
+    ).properties(title=title, width=width, height=height)
+
+
+def draw_layers(rows: Rows) -> Drawn:
+    names = list(dict.fromkeys(row["noise"] for row in rows))
+    panels = [panel([row for row in rows if row["noise"] == name], name) for name in names]
+    return alt.concat(*panels, columns=3).resolve_scale(y="independent")
+
+
+def read_rows(view: View) -> Rows:
+    """Figure 5: the loss read after K layers, by depth, on U(0,5)."""
+    gathered: dict[tuple[str, int, int], list[float]] = {}
+    for model in MODELS:
+        for rows in every_run(view, model, grids.U5):
+            for row in rows:
+                if row.sigma is None and row.loss is not None:
+                    gathered.setdefault((model, row.layers, row.read), []).append(row.loss)
+    return [
+        {
+            "model": label(model),
+            "layers": layers,
+            "read": read,
+            "loss": shown(sorted(values)[len(values) // 2]),
+            "low": shown(min(values)),
+            "high": shown(max(values)),
+            "runs": len(values),
+        }
+        for (model, layers, read), values in gathered.items()
+    ]
+
+
+def draw_read(rows: Rows) -> Drawn:
+    def one(model: str) -> Any:
+        base = alt.Chart(alt.Data(values=[row for row in rows if row["model"] == model])).encode(
+            x=alt.X("read:Q", title="layers read, K", axis=alt.Axis(tickMinStep=1, format="d")),
+            color=alt.Color("layers:O", title="depth", scale=alt.Scale(scheme="viridis")),
+        )
+        y = alt.Y("loss:Q", title="adjusted loss", scale=log_scale(domain=[0.03, 1e4], clamp=True))
+        return alt.layer(
+            base.mark_area(opacity=0.2).encode(y="low:Q", y2="high:Q"),
+            base.mark_line(point=True).encode(
+                y=y, tooltip=["layers:O", "read:Q", alt.Tooltip("loss:Q", format=".3g")]
+            ),
+        ).properties(title=model, width=210, height=230)
+
+    return alt.concat(*(one(name) for name in dict.fromkeys(row["model"] for row in rows)))
+
+
+NOTE = (
+    "Points and lines: the best run; band: all runs; crosses: Table 1 of the paper; dashed: "
+    "predictors without layers. FULL is the shipped reference run, evaluated on this machine."
+)
+
+FIGURES = (
+    Figure(
+        "fig-1",
+        "Figure 1: adjusted loss against layers, uniform noise",
+        f"One panel a law U(0, s_max). {NOTE}",
+        lambda view: layers_rows(view, UNIFORM),
+        draw_layers,
+    ),
+    Figure(
+        "fig-3-layers",
+        "Figure 3, left: adjusted loss against layers, two and three noise levels",
+        NOTE,
+        lambda view: layers_rows(view, CATEGORICAL),
+        draw_layers,
+    ),
+    Figure(
+        "fig-5",
+        "Figure 5: the prediction read after K layers, U(0,5)",
+        "Median over runs and their span, one line a depth; losses above 10⁴ are cut.",
+        read_rows,
+        draw_read,
+    ),
+)

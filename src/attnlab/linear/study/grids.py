@@ -1,0 +1,216 @@
+"""Which cells each figure and claim asks for, at each scale.
+
+`paper` is the grid of Table 1 in Vladymyrov et al. (arXiv 2402.14180): ten noise laws, seven depths
+and five runs of GD++ and DIAG, with an eighth layer on U(0, 5) for Figure 7. FULL ships with the
+package and is evaluated at every scale. `quick` trains on four laws, with less effort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Literal
+
+from attnlab.lab.cell import Cell
+from attnlab.lab.study import Scale
+from attnlab.linear.study.cells import Matrices, Reference, Training, full, matrices, training
+from attnlab.linear.study.cells_constructions import (
+    LeastSquares,
+    Rates,
+    Rescaling,
+    StepSize,
+    least_squares,
+    rates,
+    rescaling,
+    step_size,
+)
+from attnlab.linear.study.cells_ridges import Baselines, Iterations, baselines, iterations
+from attnlab.linear.study.cells_state import Cosine, StateCheck, cosine, state_check
+from attnlab.linear.study.table_1 import CATEGORICAL, DEPTHS, LAWS, trained_range
+from attnlab.linear.weights import shipped as reference
+
+Family = Literal["gd++", "diag", "omegas"]
+FAMILY_OF: dict[str, Family] = {"GD++": "gd++", "DIAG": "diag", "DIAG, free omegas": "omegas"}
+U5, TWO, THREE = "uniform:5", *CATEGORICAL
+WIDE = {U5: 10.0, TWO: 6.0, THREE: 8.0}  # profiles that go beyond the trained range by far
+DEEPEST = DEPTHS[-1]
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a scale can afford."""
+
+    depths: dict[str, int]  # by noise law: the deepest network that is trained
+    heads: dict[str, int]  # the same for free omegas
+    runs: int
+    effort: dict[str, int]
+    sequences: int
+    level_sequences: int
+    step: float  # of a profile in sigma
+    contexts: int
+
+
+QUICK_EFFORT = {
+    "starts": 2,
+    "screening": 96,
+    "fitted": 768,
+    "pool": 4096,
+    "tail": 96,
+    "rounds": 1,
+    "fresh": 4096,
+}
+EVERY = dict.fromkeys(LAWS, DEEPEST) | {U5: DEEPEST + 1}
+HEADS = {U5: DEEPEST, TWO: DEEPEST}
+SIZES: dict[Scale, Size] = {
+    "quick": Size(
+        {"uniform:0": 4, "uniform:2": 5, U5: 7, TWO: 7},
+        {U5: 4},
+        1,
+        QUICK_EFFORT,
+        8192,
+        1024,
+        0.5,
+        300,
+    ),
+    "standard": Size(EVERY, HEADS, 2, {}, 65_536, 8192, 0.25, 1000),
+    "paper": Size(EVERY, HEADS, 5, {}, 100_000, 16_384, 0.25, 2000),
+}
+
+
+def size(scale: Scale) -> Size:
+    return SIZES[scale]
+
+
+def _evaluated(law: str, scale: Scale, seed: int) -> dict[str, Any]:
+    """The problem and its evaluation, shared by all models of a law."""
+    at = size(scale)
+    largest = WIDE.get(law, trained_range(law)[1] + 1)
+    step = 1.0 if scale == "quick" and law == U5 else at.step
+    return {
+        "noise": law,
+        "sequences": at.sequences,
+        "sigma_max": largest,
+        "sigma_points": round(largest / step) + 1,
+        "level_sequences": at.level_sequences,
+        "profile": "every" if law in WIDE else "deepest",
+        "seed": seed,
+    }
+
+
+def trained(model: str, law: str, scale: Scale, seed: int) -> list[Cell]:
+    """The runs of a trained family on a law; none where this scale has none."""
+    at = size(scale)
+    depth = (at.heads if model == "DIAG, free omegas" else at.depths).get(law)
+    if depth is None:
+        return []
+    shared = _evaluated(law, scale, seed)
+    family = FAMILY_OF[model]
+    weight = 1.0 if family == "gd++" else 4.0
+    return [
+        training(
+            Training(family=family, depth=depth, run=run, **at.effort, **shared),
+            cost=weight * depth,
+        )
+        for run in range(at.runs)
+    ]
+
+
+def shipped(law: str, scale: Scale, seed: int) -> list[Cell]:
+    """The best shipped FULL networks of a law; none where the file has none."""
+    if law not in reference.laws():
+        return []
+    shared = _evaluated(law, scale, seed)
+    return [full(Reference(weights=reference.digest(law), **shared), cost=4.0)]
+
+
+def shipped_runs(law: str, scale: Scale, seed: int) -> list[Cell]:
+    """Every run of the shipped networks, for bands; at quick the best stand for all."""
+    if scale == "quick" or law not in reference.laws():
+        return shipped(law, scale, seed)
+    shared, digest = _evaluated(law, scale, seed), reference.digest(law)
+    return [
+        full(Reference(run=run, weights=digest, **shared), cost=4.0) for run in reference.runs(law)
+    ]
+
+
+def ridges(law: str, scale: Scale, seed: int) -> Cell:
+    return baselines(Baselines(**_evaluated(law, scale, seed)), cost=3.0)
+
+
+def iterative(scale: Scale, seed: int) -> Cell:
+    at = size(scale)
+    return iterations(Iterations(noise=U5, sequences=at.sequences, seed=seed), cost=3.0)
+
+
+def heat_map() -> Cell:
+    """The four-layer FULL network on {1, 3} of Figure 4; the nearest depth if none was shipped."""
+    shipped = {depth for run in reference.runs(TWO) for depth in reference.depths(TWO, run)}
+    layers = min(shipped, key=lambda depth: (abs(depth - 4), depth))
+    return matrices(Matrices(layers=layers, weights=reference.digest(TWO)))
+
+
+def states(seed: int) -> list[Cell]:
+    shapes: list[tuple[Literal["full", "diag"], int, int, int, int]] = [
+        ("full", 5, 12, 4, 2),
+        ("diag", 5, 12, 4, 2),
+    ]
+    return [
+        state_check(StateCheck(family, d, n, depth, heads, seed=seed), cost=3.0)
+        for family, d, n, depth, heads in shapes
+    ]
+
+
+def cosines(scale: Scale, seed: int) -> list[Cell]:
+    contexts = size(scale).contexts
+    return [cosine(Cosine(10, n, contexts, seed)) for n in (350, 1400, 5000)]
+
+
+def least_squares_cells(seed: int) -> list[Cell]:
+    return [
+        least_squares(LeastSquares(kappa, precision, seed=seed))
+        for kappa in (10.0, 1e3, 1e6)
+        for precision in (1e-3, 1e-9)
+    ]
+
+
+def scalar_rates() -> Cell:
+    return rates(Rates())
+
+
+LEVELS = (0.5, 1.5)  # for which the network of Theorem 5.2 is built
+THIRD = 1.0
+LENGTHS = (100, 400, 1600, 6400, 25_600)
+
+
+def rescalings(sigma: float, scale: Scale, seed: int) -> list[Cell]:
+    contexts = size(scale).contexts
+    return [rescaling(Rescaling(*LEVELS, sigma, n, contexts=contexts, seed=seed)) for n in LENGTHS]
+
+
+def step_sizes(seed: int) -> list[Cell]:
+    """The first-order error of the printed formula, by omega_xy."""
+    return [step_size(StepSize(-(10.0**-k), seed=seed)) for k in (2, 3, 4, 5)]
+
+
+def noisy_step_sizes(seed: int) -> list[Cell]:
+    """How the step shrinks as the noise grows."""
+    return [step_size(StepSize(-1e-3, sigma=sigma, seed=seed)) for sigma in (0.0, 1.0, 3.0, 5.0)]
+
+
+def cells(scale: Scale, seed: int) -> Sequence[Cell]:
+    """Everything the study asks for."""
+    asked = chain(
+        states(seed),
+        cosines(scale, seed),
+        least_squares_cells(seed),
+        [scalar_rates(), heat_map(), iterative(scale, seed)],
+        *(rescalings(sigma, scale, seed) for sigma in (*LEVELS, THIRD)),
+        step_sizes(seed),
+        noisy_step_sizes(seed),
+        (ridges(law, scale, seed) for law in LAWS),
+        *(shipped(law, scale, seed) for law in LAWS),
+        *(shipped_runs(law, scale, seed) for law in LAWS),
+        *(trained(model, law, scale, seed) for law in LAWS for model in FAMILY_OF),
+    )
+    return list({cell.key: cell for cell in asked}.values())

@@ -1,0 +1,1 @@
+"""Laws, rates and constructions of linear transformers."""

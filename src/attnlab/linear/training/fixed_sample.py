@@ -1,0 +1,201 @@
+"""Fixed samples of noisy regression for second-order training: drawn, thinned and joined.
+
+A deep linear transformer is a polynomial of high degree, so that a few extreme sequences decide its
+loss. A sample here is therefore stratified: all of a large pool's worst sequences for a given model
+at their own weight, and a thinned body that stands for the rest. Drawing is on the host, where it
+costs microseconds a sequence and compiles nothing; the law of a sequence is that of
+`NoisyRegression.direct_gram`.
+"""
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from attnlab import arguments
+from attnlab.errors import UserError
+from attnlab.linear.noise import NoiseLaw, PRNGKey
+from attnlab.linear.problem import NoisyRegression
+from attnlab.stats.estimate import Estimate
+
+CHUNK = 1024  # sequences at once on the host: what is held between two steps stays in a cache
+EXAGGERATION = 1.05, 1.12  # of inputs and of w and sigma, beyond every sequence drawn
+EXAGGERATED = 1e-4  # the weight of such a sequence, in draws
+
+
+class Sample(NamedTuple):
+    """Sequences with weights that sum to 1; `drawn` is how many draws they stand for."""
+
+    G: Float[np.ndarray, "N d+1 d+1"]
+    oracle: Float[np.ndarray, "N d"]
+    weight: Float[np.ndarray, " N"]
+    drawn: int
+
+    def mean(self, losses: Float[np.ndarray, " N"]) -> Estimate:
+        """The weighted mean of a loss; infinite where a sequence overflowed."""
+        if not np.isfinite(losses).all():
+            return Estimate(np.inf, np.inf, self.drawn)
+        value = float(self.weight @ losses)
+        error = float(np.sqrt(np.square(self.weight * (losses - value)).sum()))
+        return Estimate(value, error, self.drawn)
+
+
+def draw(problem: NoisyRegression, key: PRNGKey, count: int) -> Sample:
+    """`count` sequences with equal weights."""
+    G, sigma = _sequences(problem, key, arguments.integer("count", count, 1))
+    return Sample(G, _oracle(G, sigma), np.full(count, 1 / count), count)
+
+
+def draw_extremes(
+    problem: NoisyRegression, key: PRNGKey, draws: int, count: int, kept: int
+) -> Sample:
+    """Of `draws` times `count` sequences the `kept` largest in |Sigma| and in lambda = sum y^2.
+
+    Those are the sequences on which a deep network blows up (found here). Every one has the weight
+    of itself alone, so that the weights sum to less than 1; `with_extremes` joins them to a sample.
+    A sequence to come may lie further out: each is there a second time with inputs and labels
+    scaled up by `EXAGGERATION`, at a weight so small that only a network which blows up there is
+    worse for it. Without noise the inputs stay as they are: a network is then a polynomial in the
+    eigenvalues of Sigma that a wider range would cost orders of magnitude.
+    """
+    found = []
+    for i in range(arguments.integer("draws", draws, 1)):
+        G, sigma = _sequences(problem, jax.random.fold_in(key, i), count)
+        places = _largest(G, kept)
+        found.append((G[places], sigma[places]))
+    G, sigma = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    places = _largest(G, kept)
+    G, oracle = G[places], _oracle(G[places], sigma[places])
+    inputs, labels = EXAGGERATION if problem.noise.second_moment() else (1.0, EXAGGERATION[1])
+    scale = np.append(np.full(problem.d, inputs), inputs * labels)
+    weight = np.full(len(places), 1 / (draws * count))
+    return Sample(
+        np.concatenate([G, scale[:, None] * G * scale]),
+        np.concatenate([oracle, labels * oracle]),
+        np.concatenate([weight, EXAGGERATED * weight]),
+        draws * count,
+    )
+
+
+def with_extremes(sample: Sample, extremes: Sample) -> Sample:
+    """The sample for all but what the extremes stand for, and the extremes."""
+    body = sample.weight * (1 - extremes.weight.sum())
+    return Sample(
+        np.concatenate([sample.G, extremes.G]),
+        np.concatenate([sample.oracle, extremes.oracle]),
+        np.concatenate([body, extremes.weight]),
+        sample.drawn,
+    )
+
+
+def thin(pool: Sample, losses: Float[np.ndarray, " N"], tail: int, body: int) -> Sample:
+    """The pool's `tail` worst sequences at their own weights, and its first `body` others for all
+    the rest of the weight: an unbiased sample of tail + body sequences at most.
+    """
+    worst, rest = _worst(losses, tail), np.ones(len(losses), bool)
+    rest[worst] = False
+    body_places = np.flatnonzero(rest)[:body]
+    weight = pool.weight[body_places] * (pool.weight[rest].sum() / pool.weight[body_places].sum())
+    places = np.concatenate([worst, body_places])
+    weight = np.concatenate([pool.weight[worst], weight])
+    return Sample(pool.G[places], pool.oracle[places], weight, pool.drawn)
+
+
+def join_tail(
+    sample: Sample,
+    losses: Float[np.ndarray, " N"],
+    fresh: Sample,
+    fresh_losses: Float[np.ndarray, " M"],
+    tail: int,
+) -> Sample:
+    """The sample with the `tail` worst of `fresh`, and weights as if all of `fresh` had joined.
+
+    Both samples speak for the sequences as bad as the worst, each with its number of draws; of the
+    others, only those of `sample` are kept, at the total weight that both give them.
+    """
+    worst = _worst(fresh_losses, tail)
+    bar = _finite(fresh_losses)[worst].min()
+    total = sample.drawn + fresh.drawn
+    ours, theirs = sample.drawn / total, fresh.drawn / total
+    bad = _finite(losses) >= bar
+    rest = ours * sample.weight[~bad].sum() + theirs * (1 - fresh.weight[worst].sum())
+    body = sample.weight[~bad] * (rest / sample.weight[~bad].sum())
+    weight = np.empty(len(losses))
+    weight[bad], weight[~bad] = ours * sample.weight[bad], body
+    return Sample(
+        np.concatenate([sample.G, fresh.G[worst]]),
+        np.concatenate([sample.oracle, fresh.oracle[worst]]),
+        np.concatenate([weight, theirs * fresh.weight[worst]]),
+        total,
+    )
+
+
+def generator(key: PRNGKey) -> np.random.Generator:
+    """NumPy's generator with a JAX key for its seed."""
+    return np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
+
+
+def _sequences(
+    problem: NoisyRegression, key: PRNGKey, count: int
+) -> tuple[Float[np.ndarray, "N p p"], Float[np.ndarray, " N"]]:
+    """G = F F^T with F = [B_x; w^T B_x + sigma B_y] and B Bartlett's factor; and the sigmas."""
+    d, n, p = problem.d, problem.n, problem.d + 1
+    rng = generator(key)
+    k = min(n, p)
+    below = np.tril_indices(p, -1, k)
+    normals = rng.standard_normal((count, len(below[0])))
+    diagonal = np.sqrt(rng.chisquare(n - np.arange(k), (count, k)))
+    w = rng.standard_normal((count, d))
+    sigma = _levels(problem.noise, key, count)
+    if n < d and not sigma.all():
+        raise UserError(f"n must be at least d = {d} where the noise can be 0, got {n!r}.")
+    variance = np.broadcast_to(problem.variance, (d,))
+    G = np.empty((count, p, p))
+    factor = np.zeros((min(count, CHUNK), p, k))
+    for start in range(0, count, CHUNK):
+        some = slice(start, start + CHUNK)
+        F = factor[: len(G[some])]
+        F[:, *below] = normals[some]
+        F[:, range(k), range(k)] = diagonal[some]
+        F[:, :d] *= np.sqrt(variance)[:, None]
+        F[:, d] = (w[some, None] @ F[:, :d])[:, 0] + sigma[some, None] * F[:, d]
+        np.matmul(F, F.swapaxes(1, 2), out=G[some])
+    return G, sigma
+
+
+def _oracle(
+    G: Float[np.ndarray, "N p p"], sigma: Float[np.ndarray, " N"]
+) -> Float[np.ndarray, "N d"]:
+    """(Sigma + sigma^2 I)^-1 alpha."""
+    d = G.shape[1] - 1
+    oracle = np.empty((len(G), d))
+    for start in range(0, len(G), CHUNK):
+        some = slice(start, start + CHUNK)
+        system = G[some, :d, :d] + sigma[some, None, None] ** 2 * np.eye(d)
+        oracle[some] = np.linalg.solve(system, G[some, :d, d:])[..., 0]
+    return oracle
+
+
+def _largest(G: Float[np.ndarray, "N p p"], kept: int) -> np.ndarray:
+    sizes = np.square(G[:, :-1, :-1]).sum((1, 2)), G[:, -1, -1]
+    return np.unique([np.argsort(-size, kind="stable")[:kept] for size in sizes])
+
+
+def _levels(noise: NoiseLaw, key: PRNGKey, count: int) -> Float[np.ndarray, " count"]:
+    return np.asarray(_sampler(noise, count)(jax.random.split(key, count)))
+
+
+@lru_cache(maxsize=64)
+def _sampler(noise: NoiseLaw, count: int) -> Any:
+    return jax.jit(jax.vmap(noise.sample))
+
+
+def _worst(losses: Float[np.ndarray, " N"], tail: int) -> np.ndarray:
+    tail = min(arguments.integer("tail", tail, 1), len(losses) - 1)
+    return np.argsort(-_finite(losses), kind="stable")[:tail]
+
+
+def _finite(losses: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
+    return np.where(np.isfinite(losses), losses, np.inf)

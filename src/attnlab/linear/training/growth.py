@@ -1,0 +1,285 @@
+"""Depth growth: trains depths 1, 2, ..., L of a small family, each from the one before.
+
+A deeper network starts as the shallower one with a new layer near zero, first, midway or last, from
+several starting points; the best is kept and the one with an empty layer is among them, so that no
+depth is worse than the last on its own sample. A heavy tail shows on fresh data only: the most
+extreme of many more sequences are in every sample, and where the fresh loss is above the training
+loss by more than its noise, the worst fresh sequences join it and training goes on.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attnlab import arguments
+from attnlab.errors import UserError
+from attnlab.linear.models.weights import DiagWeights, Omegas
+from attnlab.linear.noise import PRNGKey
+from attnlab.linear.problem import NoisyRegression
+from attnlab.linear.theory import laws
+from attnlab.linear.training.families import (
+    DiagonalLeastSquares,
+    SpectralLeastSquares,
+    sequence_losses,
+)
+from attnlab.linear.training.fixed_sample import (
+    Sample,
+    draw,
+    draw_extremes,
+    join_tail,
+    thin,
+    with_extremes,
+)
+from attnlab.linear.training.levenberg_marquardt import (
+    Diagnosis,
+    Fit,
+    LeastSquares,
+    Search,
+    levenberg_marquardt,
+)
+from attnlab.linear.training.starting_points import (
+    Family,
+    Grown,
+    empty_network,
+    insert_layer,
+    ladders,
+    starting_points,
+)
+from attnlab.stats.estimate import Estimate
+
+TAIL_NOISE = 4.0  # standard errors of the training loss that fresh data may exceed it by
+EVALUATION = 0  # what the key is folded with for fresh data; depths are 1, 2, ...
+EXTREME_POOLS = 8  # of which the extreme sequences are taken
+STARTS, POOL, CHECKS = range(3)  # what the key of a depth is folded with
+
+
+@final
+@dataclass(frozen=True)
+class Effort:
+    """How much work a depth gets; the defaults are for Table 1 on two CPU cores.
+
+    `starts` new layers are tried in each place on `screening` sequences, then the best on
+    `sequences` of them, of which `tail` are the worst of a pool of `pool`. A check on fresh data
+    draws `pool` more, at most `rounds` times; `fresh` sequences judge the result. GD++ is trained
+    on the exact law of the eigenvalues, less those rarer than `rarest` a sequence at either end:
+    with no noise, the loss of four layers or more is an expectation over sequences that no
+    evaluation ever sees.
+    """
+
+    starts: int = 6
+    screening: int = 256
+    sequences: int = 4096
+    pool: int = 65536
+    tail: int = 512
+    rounds: int = 4
+    fresh: int = 32768
+    rarest: float = 1e-7
+
+    def __post_init__(self) -> None:
+        for name in ("starts", "screening", "sequences", "pool", "tail", "fresh"):
+            arguments.integer(name, getattr(self, name), 1)
+        arguments.integer("rounds", self.rounds, 0)
+        arguments.fraction("rarest", self.rarest)
+        if not self.tail < self.sequences <= self.pool or 4 * self.screening > self.sequences:
+            raise UserError(
+                "tail must be below sequences, and 4 screening <= sequences <= pool, got "
+                f"{self.tail}, {self.screening}, {self.sequences} and {self.pool}."
+            )
+
+
+@final
+@dataclass(frozen=True)
+class TrainedDepth:
+    """One depth: its weights, what it costs on its sample and on fresh data, and what happened.
+
+    `rounds` is how often fresh sequences joined the sample; `tail_holds` says that the last check
+    on fresh data found no more than noise.
+    """
+
+    weights: Grown
+    training: Estimate
+    fresh: Estimate
+    iterations: int
+    diagnosis: Diagnosis
+    rounds: int
+    tail_holds: bool
+
+
+def grow(
+    family: Family,
+    problem: NoisyRegression,
+    key: PRNGKey,
+    depth: int,
+    trained: Sequence[TrainedDepth] = (),
+    effort: Effort = Effort(),  # noqa: B008 (frozen)
+    progress: Callable[[TrainedDepth], None] | None = None,
+) -> tuple[TrainedDepth, ...]:
+    """Depths 1 to `depth`, after those already `trained`.
+
+    All that is random in depth l comes from fold_in(key, l), so a resumed growth is the
+    uninterrupted one bit for bit; the fresh data of all depths come from fold_in(key, 0).
+    """
+    arguments.one_of("family", family, ("gd++", "diag", "omegas"))
+    arguments.integer("depth", depth, 1)
+    if problem.variance != 1.0:
+        raise UserError(f"variance must be 1 for depth growth, got {problem.variance!r}.")
+    if jax.dtypes.canonicalize_dtype(float) != np.float64:
+        raise UserError("jax_enable_x64 must be on for second-order training, got float32.")
+    done = list(trained[:depth])
+    fresh = draw(problem, jax.random.fold_in(key, EVALUATION), effort.fresh)
+    one = (
+        _grow_spectral
+        if family == "gd++"
+        else partial(_grow_diagonal, _extremes(problem, key, effort))
+    )
+    for layers in range(len(done) + 1, depth + 1):
+        shallower = done[-1].weights if done else empty_network(family)
+        grown = one(problem, jax.random.fold_in(key, layers), shallower, fresh, effort)
+        done.append(grown)
+        if progress is not None:
+            progress(grown)
+    return tuple(done)
+
+
+def _grow_spectral(
+    problem: NoisyRegression, key: PRNGKey, shallower: Grown, fresh: Sample, effort: Effort
+) -> TrainedDepth:
+    """GD++ on the exact law of the eigenvalues: no sample, hence no tail to look for."""
+    key = jax.random.fold_in(key, STARTS)
+    starts = starting_points(shallower, problem, key, effort.starts)
+    starts += ladders(problem, key, shallower.depth + 1, 4 * effort.starts)
+    starts += [insert_layer(shallower, 0, np.zeros(2))]
+    fit, iterations = _fit_spectral(problem, starts, effort.rarest)
+    floor = laws.gd_plus_plus_floor(problem).value
+    return TrainedDepth(
+        weights=jax.tree.map(jnp.asarray, fit.parameters),
+        training=Estimate(fit.objective + floor),
+        fresh=fresh.mean(sequence_losses(fit.parameters, fresh.G, fresh.oracle)),
+        iterations=iterations,
+        diagnosis=fit.diagnosis,
+        rounds=0,
+        tail_holds=True,
+    )
+
+
+def _fit_spectral(
+    problem: NoisyRegression, starts: list[Any], rarest: float
+) -> tuple[Fit[Any], int]:
+    exact: LeastSquares[Any] = SpectralLeastSquares.exact(problem, rarest)
+    fits = [levenberg_marquardt(exact, start, Search(60)) for start in starts]
+    best = min(fits, key=_finite_objective)
+    further = levenberg_marquardt(exact, best.parameters, Search(200, 1e-8))
+    return further, sum(fit.iterations for fit in [*fits, further])
+
+
+def _extremes(problem: NoisyRegression, key: PRNGKey, effort: Effort) -> Sample:
+    """The sequences that a network may blow up on, of many more than any sample holds."""
+    own = jax.random.fold_in(jax.random.fold_in(key, EVALUATION), 1)
+    return draw_extremes(problem, own, EXTREME_POOLS, effort.pool, max(effort.tail // 8, 1))
+
+
+def _grow_diagonal(
+    extremes: Sample,
+    problem: NoisyRegression,
+    key: PRNGKey,
+    shallower: Grown,
+    fresh: Sample,
+    effort: Effort,
+) -> TrainedDepth:
+    pool = draw(problem, jax.random.fold_in(key, POOL), effort.pool)
+    losses = sequence_losses(insert_layer(shallower, 0, np.zeros(4)), pool.G, pool.oracle)
+    for_starts = jax.random.fold_in(key, STARTS)
+    starts = _diagonal_starts(problem, for_starts, shallower, effort)
+    known = _gd_plus_plus(problem, for_starts, shallower, 4 * effort.starts, effort.rarest)
+    screening = DiagonalLeastSquares(_stratified(pool, losses, effort.screening, effort))
+    fit, iterations = _screen(screening, starts)
+    part = _stratified(pool, losses, 4 * effort.screening, effort)
+    middle = DiagonalLeastSquares(with_extremes(part, extremes))
+    fit = levenberg_marquardt(middle, fit.parameters, Search(30, 1e-4))
+    iterations += fit.iterations
+    losses = sequence_losses(fit.parameters, pool.G, pool.oracle)
+    sample = _stratified(pool, losses, effort.sequences, effort)
+
+    done = 0
+    while True:
+        full = DiagonalLeastSquares(with_extremes(sample, extremes))
+        fit = levenberg_marquardt(full, fit.parameters, Search(10, 1e-4))
+        iterations += fit.iterations
+        if full.objective(known) < _finite_objective(fit):
+            # GD++ looked worse on few sequences than it is.
+            fit = levenberg_marquardt(full, known, Search(10, 1e-4))
+            iterations += fit.iterations
+        empty = _with_empty_layer(full, shallower)
+        if not fit.objective < empty.objective:
+            # What won on few sequences had fitted them too well: from the layer nearest zero.
+            fit = levenberg_marquardt(full, starts[0], Search(20, 1e-4))
+            iterations += fit.iterations
+        fit = min(fit, empty, key=_finite_objective)
+        losses = full.losses(fit.parameters)[: len(sample.weight)]
+        training = sample.mean(losses)
+        check = draw(problem, jax.random.fold_in(key, CHECKS + done), effort.pool)
+        checked = sequence_losses(fit.parameters, check.G, check.oracle)
+        holds = check.mean(checked).value <= training.value + TAIL_NOISE * training.standard_error
+        if holds or done == effort.rounds:
+            break
+        sample, done = join_tail(sample, losses, check, checked, effort.tail), done + 1
+    return TrainedDepth(
+        weights=jax.tree.map(jnp.asarray, fit.parameters),
+        training=training,
+        fresh=fresh.mean(sequence_losses(fit.parameters, fresh.G, fresh.oracle)),
+        iterations=iterations,
+        diagnosis=fit.diagnosis,
+        rounds=done,
+        tail_holds=holds,
+    )
+
+
+def _diagonal_starts(
+    problem: NoisyRegression, key: PRNGKey, shallower: Grown, effort: Effort
+) -> list[Any]:
+    """New layers near zero, and the GD++ of this depth: the way down where there is no noise."""
+    near_zero = starting_points(shallower, problem, key, effort.starts)
+    return [*near_zero, _gd_plus_plus(problem, key, shallower, effort.starts, effort.rarest)]
+
+
+def _gd_plus_plus(
+    problem: NoisyRegression, key: PRNGKey, shallower: Grown, ladders_tried: int, rarest: float
+) -> DiagWeights | Omegas:
+    """GD++ with a layer more than the shallower network, in that network's family."""
+    steps = ladders(problem, key, shallower.depth + 1, ladders_tried)
+    fit, _ = _fit_spectral(problem, steps, rarest)
+    found = jax.tree.map(jnp.asarray, fit.parameters)
+    return found.diag() if isinstance(shallower, DiagWeights) else found.omegas()
+
+
+def _stratified(pool: Sample, losses: np.ndarray, size: int, effort: Effort) -> Sample:
+    tail = max(size * effort.tail // effort.sequences, 1)
+    return thin(pool, losses, tail, size - tail)
+
+
+def _screen(least_squares: LeastSquares[Any], starts: list[Any]) -> tuple[Fit[Any], int]:
+    """All starts for a few steps, a third of them for more, the best two further; and the work."""
+    fits, work = [Fit(start, np.inf, 0, Diagnosis.ITERATION_LIMIT) for start in starts], 0
+    for keep, search in (
+        (len(fits), Search(8, 1e-4)),
+        (max(len(fits) // 3, 1), Search(12, 1e-4)),
+        (2, Search(20, 1e-4)),
+    ):
+        leading = sorted(fits, key=_finite_objective)[:keep]
+        fits = [levenberg_marquardt(least_squares, fit.parameters, search) for fit in leading]
+        work += sum(fit.iterations for fit in fits)
+    return min(fits, key=_finite_objective), work
+
+
+def _with_empty_layer(least_squares: LeastSquares[Any], shallower: Grown) -> Fit[Any]:
+    empty = insert_layer(shallower, 0, np.zeros(4))
+    return Fit(empty, least_squares.objective(empty), 0, Diagnosis.NO_PROGRESS)
+
+
+def _finite_objective(fit: Fit[Any]) -> float:
+    return fit.objective if np.isfinite(fit.objective) else np.inf

@@ -1,0 +1,1 @@
+"""Mathematics that several papers share: Hermite series, spherical harmonics, roots."""

@@ -1,0 +1,1 @@
+"""Linear attention, the random transformer, and its Hermite equivalents."""

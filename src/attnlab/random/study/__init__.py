@@ -1,0 +1,43 @@
+"""Study `random`: random transformers with an MLP head, and the models they are equivalent to.
+
+Source: Demir, Dogan, "Asymptotic Study of In-Context Learning with Random Transformers through
+Equivalent Models" (arXiv 2509.15152). The mathematics lives in the
+other folders of `attnlab.random`; this one only says what to compute, what to draw and what to
+check.
+"""
+
+from attnlab.lab.study import Study
+from attnlab.random.study import (
+    claims_figures,
+    claims_law,
+    claims_ridge,
+    claims_theorem,
+    claims_theory,
+    claims_width,
+    figures,
+    figures_diagnostics,
+)
+from attnlab.random.study.cells import KINDS
+from attnlab.random.study.grids import cells
+
+study = Study(
+    name="random",
+    title="Random transformers and their equivalent polynomial models",
+    source="Demir, Dogan, “Asymptotic Study of In-Context Learning with Random Transformers "
+    "through Equivalent Models”, 2025, arXiv:2509.15152",
+    summary="A transformer whose MLP has fixed random weights learns to regress in context by "
+    "ridge regression on its last layer. The paper says that it is equivalent to a polynomial "
+    "model with noise and shows its error against samples, context length and width; here the "
+    "errors are simulated beside closed-form laws, with an intercept and a constant as controls.",
+    kinds=KINDS,
+    cells=cells,
+    figures=(*figures.FIGURES, *figures_diagnostics.FIGURES),
+    claims=(
+        *claims_theory.CLAIMS,
+        *claims_theorem.CLAIMS,
+        *claims_figures.CLAIMS,
+        *claims_width.CLAIMS,
+        *claims_ridge.CLAIMS,
+        *claims_law.CLAIMS,
+    ),
+)

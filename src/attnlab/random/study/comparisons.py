@@ -1,0 +1,65 @@
+"""Two models at the same points: in the limit by the laws' tables, at finite d in simulation.
+
+Near n = d² comparisons are left out: linear attention peaks at n = d (d + 1), a transformer of
+width d² at n = d², and at finite d that alone decides which is worse.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import Any
+
+from attnlab.lab.study import View
+from attnlab.random.study import grids, results
+from attnlab.random.study.panels import PSIS, Target
+from attnlab.random.study.results import LEVEL, Mean
+
+NEAR = (0.8, 1.3)  # n / (d (d + 1)) where the peaks are
+
+
+def law_table(view: View, name: str) -> dict[tuple[str, float], Any]:
+    """The law's numbers by model and place."""
+    return {(row.model, row.at): row for row in results.table(view, grids.law_numbers(), name)}
+
+
+def law_ratios(view: View, name: str, first: str, second: str) -> dict[float, float]:
+    """log(first / second) in the limit, by place."""
+    rows = law_table(view, name)
+    return {
+        at: math.log(row.value / rows[second, at].value)
+        for (model, at), row in rows.items()
+        if model == first
+    }
+
+
+def against_samples(view: View, target: Target, first: str, second: str) -> dict[float, Mean]:
+    """log(first / second) in simulation by n/d², away from the peaks."""
+    found = results.by_key(view, grids.panel_runs("n", view.scale, view.seed, target=target))
+    d = grids.size(view.scale).d
+    ratios = {}
+    for key, rows, others in results.pairs(found, first, second):
+        tau = round(key.n / (d * (d + 1)), 2)
+        if not NEAR[0] < tau < NEAR[1]:
+            ratios[tau] = results.log_ratio(rows, others)
+    return ratios
+
+
+def contrary(points: dict[float, Mean], beyond: float = 0.0) -> tuple[list[float], str]:
+    """Where first is worse than second by more than `beyond` and the error, and the tolerance."""
+    error, allowed = results.pooled(list(points.values()))
+    worse = [at for at, point in points.items() if point.value > beyond + allowed * error]
+    return worse, (
+        f"{len(points)} points, {allowed:.1f} standard errors of {error:.3f} (Student, familywise "
+        f"level {LEVEL:g})"
+    )
+
+
+def overall(points: dict[float, Mean]) -> float:
+    return statistics.fmean(point.value for point in points.values())
+
+
+def by_width(view: View, model: str) -> dict[float, list[Any]]:
+    found = results.by_key(view, grids.panel_runs("width", view.scale, view.seed))
+    rows = [rows for key, rows in found.items() if key.model == model]
+    return dict(zip(PSIS, rows, strict=True))

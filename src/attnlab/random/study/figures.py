@@ -1,0 +1,170 @@
+"""Figures 1 and 2 of the paper, with the laws and the controls drawn in.
+
+Points are simulations, with a standard error or, where a fit is ill-conditioned, the median with
+the quantiles .1 and .9. Solid lines are the finite-size refinement where there is one, dashed lines
+the limit, the dotted line the constant predictor. Drawing functions see only the published table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import altair as alt
+
+from attnlab.lab.cell import Cell
+from attnlab.lab.study import Figure, View
+from attnlab.random.study import grids, results
+from attnlab.random.study.panels import LENGTHS, Target
+from attnlab.random.theory.linear_attention_law import Setting, constant_predictor, target_constants
+
+Rows = list[dict[str, Any]]
+Drawn = alt.Chart | alt.LayerChart | alt.FacetChart
+LOG = alt.Scale(type="log", nice=False)
+ERROR = alt.Y("error:Q", title="in-context error", scale=LOG)
+VIRIDIS = alt.Scale(scheme="viridis")
+
+
+def _constant(target: Target) -> float:
+    return constant_predictor(Setting(1.0, 0.5, 0.01, target_constants(target)))
+
+
+def _points(view: View, runs: Sequence[Cell], law: Cell, place: Callable[[Any], float]) -> Rows:
+    """Simulation, limit and refinement of one panel; `place` gives x."""
+    shown: Rows = []
+    for key, rows in results.by_key(view, runs).items():
+        middle, low, high = results.shown(rows)
+        what = "median, quantiles" if results.diagnosed(rows) else "mean, standard error"
+        shown.append(
+            {**_named(key, place), "kind": what, "error": middle, "low": low, "high": high}
+        )
+    for which in ("limit", "refined"):
+        for key, row in results.laws(view, law, which).items():
+            if row.icl is not None:
+                shown.append({**_named(key, place), "kind": which, "error": row.icl})
+    return shown
+
+
+def _named(key: results.Key, place: Callable[[Any], float]) -> dict[str, Any]:
+    model, _, degree = key.model.partition(" ")
+    return {
+        "x": place(key),
+        "model": model,
+        "degree": degree or "itself",
+        "ridge": key.ridge,
+    }
+
+
+def _samples(view: View, target: Target) -> Rows:
+    d = grids.size(view.scale).d
+    at = (view.scale, view.seed)
+    runs = grids.panel_runs("n", *at, target=target)
+    law = grids.panel_laws("n", *at, target=target)
+    rows = _points(view, runs, law, lambda key: round(key.n / (d * (d + 1)), 3))
+    return [{**row, "constant": _constant(target)} for row in rows]
+
+
+def _lengths(view: View) -> Rows:
+    at = (view.scale, view.seed)
+    return [
+        {**row, "constant": _constant("relu")}
+        for alpha in LENGTHS
+        for row in _points(
+            view,
+            grids.panel_runs("length", *at, alpha=alpha),
+            grids.panel_laws("length", *at, alpha=alpha),
+            lambda key, alpha=alpha: alpha,
+        )
+    ]
+
+
+def _widths(view: View, panel: Any) -> Rows:
+    at = (view.scale, view.seed)
+    rows = _points(
+        view,
+        grids.panel_runs(panel, *at),
+        grids.panel_laws(panel, *at),
+        lambda key: round(key.width / key.n, 3),
+    )
+    return [{**row, "constant": _constant("relu")} for row in rows]
+
+
+def _draw(title: str, colour: str = "model") -> Callable[[Rows], Drawn]:
+    def draw(rows: Rows) -> Drawn:
+        hue = (
+            alt.Color("ridge:O", title="λ", scale=VIRIDIS)
+            if colour == "ridge"
+            else alt.Color("model:N", title=None)
+        )
+        base = alt.Chart(alt.Data(values=rows)).encode(
+            x=alt.X("x:Q", title=title, scale=LOG), color=hue
+        )
+        simulated = base.transform_filter("isValid(datum.low)")
+        lines = base.transform_filter("datum.degree == 'itself'")
+        shape = alt.Shape("degree:N", title="equivalent, r", legend=alt.Legend(columns=2))
+        level = alt.Chart(alt.Data(values=rows[:1])).mark_rule(strokeDash=[1, 3])
+        return alt.layer(
+            simulated.mark_rule(opacity=0.45).encode(y="low:Q", y2="high:Q"),
+            simulated.mark_point(size=24).encode(
+                y=ERROR,
+                shape=shape,
+                tooltip=[
+                    "model:N",
+                    "degree:N",
+                    "kind:N",
+                    "x:Q",
+                    alt.Tooltip("error:Q", format=".3f"),
+                ],
+            ),
+            lines.transform_filter("datum.kind == 'limit'")
+            .mark_line(strokeDash=[5, 4])
+            .encode(y=ERROR),
+            lines.transform_filter("datum.kind == 'refined'").mark_line().encode(y=ERROR),
+            level.encode(y="constant:Q"),
+        )
+
+    return draw
+
+
+LEGEND = (
+    "Points: simulation with its standard error, or median and quantiles .1 and .9 where the fit "
+    "is ill-conditioned. Solid: refinement; dashed: limit; dotted: the constant predictor."
+)
+
+FIGURES = (
+    Figure(
+        "fig-1a",
+        "Figure 1(a): error against n, ReLU target",
+        f"In-context error against n/d² with l = d, k = d/2, m = d², λ = 1e-8. {LEGEND}",
+        lambda view: _samples(view, "relu"),
+        _draw("n/d²"),
+    ),
+    Figure(
+        "fig-1b",
+        "Figure 1(b): error against n, tanh target",
+        f"In-context error against n/d² with l = d, k = d/2, m = d², λ = 1e-8. {LEGEND}",
+        lambda view: _samples(view, "tanh"),
+        _draw("n/d²"),
+    ),
+    Figure(
+        "fig-2a",
+        "Figure 2(a): error against the context length",
+        f"In-context error against l/d; ReLU target, n = 1.5 d², m = d², λ = 1e-8. {LEGEND}",
+        _lengths,
+        _draw("l/d"),
+    ),
+    Figure(
+        "fig-2b",
+        "Figure 2(b): error against the width",
+        f"In-context error against m/n; ReLU target, l = d, n = 1.5 d², λ = 1e-8. {LEGEND}",
+        lambda view: _widths(view, "width"),
+        _draw("m/n"),
+    ),
+    Figure(
+        "fig-2c",
+        "Figure 2(c): error against the width for several λ",
+        f"In-context error of the ReLU transformer against m/n, a colour a ridge. {LEGEND}",
+        lambda view: _widths(view, "ridge"),
+        _draw("m/n", "ridge"),
+    ),
+)

@@ -1,0 +1,199 @@
+"""The diagnostics: Gaussianity against d, Theorem 3 and the laws against 1/d, the best ridge."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import altair as alt
+
+from attnlab.lab.study import Figure, View
+from attnlab.random.study import grids, results
+from attnlab.random.study.panels import PSIS, RIDGES, SMALL
+
+Rows = list[dict[str, Any]]
+Drawn = alt.Chart | alt.LayerChart | alt.FacetChart
+LOG = alt.Scale(type="log", nice=False)
+
+
+def _distance_rows(view: View) -> Rows:
+    return [
+        {
+            "d": cell.config.d,
+            "of": f"{row.statement}, {name}",
+            "distance": value,
+            "floor": row.floor,
+        }
+        for cell in grids.distances(view.scale, view.seed)
+        for row in view.rows(cell)
+        for name, value in (("Kolmogorov", row.kolmogorov), ("excess kurtosis", row.kurtosis))
+        if row.statement != "rescaled" or name == "Kolmogorov"
+    ]
+
+
+def _draw_distances(rows: Rows) -> Drawn:
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("d:Q", title="dimension d", scale=alt.Scale(type="log", nice=False))
+    )
+    lines = base.mark_line(point=True).encode(
+        y=alt.Y("distance:Q", title="distance from N(0, 1)", scale=LOG),
+        color=alt.Color("of:N", title=None),
+    )
+    floor = alt.Chart(alt.Data(values=rows[:1])).mark_rule(strokeDash=[4, 4])
+    return alt.layer(lines, floor.encode(y="floor:Q"))
+
+
+def _ratio_rows(view: View) -> Rows:
+    rows: Rows = []
+    sizes = grids.size(view.scale).dimensions
+    for d, rescale in [*((d, False) for d in sizes), (sizes[1], True)]:
+        cells = grids.size_runs(view.scale, view.seed, d, rescale=rescale)
+        if d == sizes[1]:
+            cells = [*cells, *grids.sign_runs(view.scale, view.seed, rescale=rescale)]
+        found = results.by_key(view, cells)
+        for activation in ("relu", "tanh", "sign"):
+            for key, first, second in results.pairs(found, activation, f"{activation} r=1"):
+                if key.ridge != SMALL or key.width is None or key.width < key.n:
+                    continue
+                ratio = results.log_ratio(first, second)
+                rows.append(
+                    {
+                        "inverse_d": 1 / d,
+                        "d": d,
+                        "pair": f"{activation} / r=1",
+                        "prompts": "equal norms" if rescale else "as drawn",
+                        "ratio": math.exp(ratio.value),
+                        "low": math.exp(ratio.value - ratio.error),
+                        "high": math.exp(ratio.value + ratio.error),
+                    }
+                )
+    return rows
+
+
+def _draw_ratio(rows: Rows) -> Drawn:
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("inverse_d:Q", title="1/d", scale=alt.Scale(domainMin=0)),
+        color=alt.Color("pair:N", title=None),
+    )
+    y = alt.Y(
+        "ratio:Q", title="error of the transformer / of its equivalent", scale=alt.Scale(zero=False)
+    )
+    one = alt.Chart(alt.Data(values=[{"one": 1}])).mark_rule(strokeDash=[4, 4])
+    return alt.layer(
+        base.mark_rule(opacity=0.45).encode(y="low:Q", y2="high:Q"),
+        base.mark_point(filled=True).encode(
+            y=y, shape=alt.Shape("prompts:N", title="prompts"), tooltip=["d:Q", "pair:N", "ratio:Q"]
+        ),
+        base.transform_filter("datum.prompts == 'as drawn'").mark_line().encode(y=y),
+        one.encode(y="one:Q"),
+    )
+
+
+def _extrapolation_rows(view: View) -> Rows:
+    rows: Rows = []
+    for d in grids.size(view.scale).dimensions:
+        at = (view.scale, view.seed, d)
+        for runs, law, name in (
+            (grids.linear_runs(*at), grids.linear_laws(*at), "linear target"),
+            (grids.size_runs(*at), grids.size_laws(*at), "ReLU target"),
+        ):
+            limit = results.laws(view, law, "limit")
+            for key, several in results.by_key(view, runs).items():
+                if "=" in key.model or (key.width is not None and key.width < key.n):
+                    continue
+                mean = results.mean(several)
+                rows.append(
+                    {
+                        "inverse_d": 1 / d,
+                        "model": f"{key.model}, {name}",
+                        "ridge": key.ridge,
+                        "ratio": mean.value / limit[key].icl,
+                        "low": (mean.value - mean.error) / limit[key].icl,
+                        "high": (mean.value + mean.error) / limit[key].icl,
+                    }
+                )
+    return rows
+
+
+def _draw_extrapolation(rows: Rows) -> Drawn:
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("inverse_d:Q", title="1/d", scale=alt.Scale(domainMin=0)),
+        color=alt.Color("model:N", title=None),
+    )
+    y = alt.Y("ratio:Q", title="simulation / limit law", scale=alt.Scale(zero=False))
+    one = alt.Chart(alt.Data(values=[{"one": 1}])).mark_rule(strokeDash=[4, 4])
+    return alt.layer(
+        base.mark_rule(opacity=0.45).encode(y="low:Q", y2="high:Q", detail="ridge:N"),
+        base.mark_line(point=True).encode(y=y, strokeDash=alt.StrokeDash("ridge:N", title="λ")),
+        one.encode(y="one:Q"),
+    )
+
+
+def _ridge_rows(view: View) -> Rows:
+    d = grids.size(view.scale).d
+    found = results.by_key(view, grids.panel_runs("ridge", view.scale, view.seed))
+    kept = {key: rows for key, rows in found.items() if key.model == "relu"}
+    places = dict(zip(sorted({key.width or 0 for key in kept}), PSIS, strict=True))
+    rows: Rows = [
+        {
+            "ratio": key.ridge / d,
+            "width": places[key.width or 0],
+            "error": results.shown(several)[0],
+            "best": False,
+        }
+        for key, several in kept.items()
+        if key.ridge > RIDGES[0]
+    ]
+    cell = grids.law_numbers()
+    deltas = results.table(view, cell, "best delta", "relu")
+    errors = results.table(view, cell, "best error", "relu")
+    for delta, error in zip(deltas, errors, strict=True):
+        rows.append({"ratio": delta.value, "width": delta.at, "error": error.value, "best": True})
+    return rows
+
+
+def _draw_ridge(rows: Rows) -> Drawn:
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("ratio:Q", title="λ/d", scale=LOG),
+        y=alt.Y("error:Q", title="in-context error", scale=LOG),
+        color=alt.Color("width:O", title="m/n", scale=alt.Scale(scheme="viridis")),
+    )
+    return alt.layer(
+        base.transform_filter("!datum.best").mark_line(point=True),
+        base.transform_filter("datum.best").mark_point(shape="diamond", size=60, filled=True),
+    )
+
+
+FIGURES = (
+    Figure(
+        "gaussianity",
+        "How Gaussian the pre-activations are (Lemma 1, Corollary 2)",
+        "Kolmogorov distance and excess kurtosis of the pre-activations against d; ReLU target, "
+        "l = d. Dashed: the Kolmogorov distance of as many Gaussian samples.",
+        _distance_rows,
+        _draw_distances,
+    ),
+    Figure(
+        "ratio",
+        "Theorem 3: transformer over equivalent model",
+        "Ratio of in-context errors against 1/d at n = 1.5 d², m = 1.5 n, λ = 1e-8, ReLU target; "
+        "at equal norms every prompt is scaled to the same |vec H|. Theorem 3 does not cover sign.",
+        _ratio_rows,
+        _draw_ratio,
+    ),
+    Figure(
+        "extrapolation",
+        "Simulation over limit law, against 1/d",
+        "In-context error over its limit at n = 1.5 d², l = d, and m = 1.5 n for the transformers.",
+        _extrapolation_rows,
+        _draw_extrapolation,
+    ),
+    Figure(
+        "best-ridge",
+        "The best ridge",
+        "In-context error of the ReLU transformer against λ/d, a line a width; diamonds: the best "
+        "λ/d in the limit and the error there.",
+        _ridge_rows,
+        _draw_ridge,
+    ),
+)

@@ -1,0 +1,173 @@
+"""Which cells each figure and claim asks for, at each scale.
+
+The ratios of the sweeps are the same at every scale (see `panels`); a scale sets the dimension, the
+number of runs and of test prompts. `paper` is d = 80 with 20 runs, as in Demir, Dogan
+(arXiv 2509.15152); the text gives no grids, so those are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from attnlab.lab.cell import Cell
+from attnlab.lab.study import Scale
+from attnlab.random.study.cells import (
+    Distance,
+    Laws,
+    Numbers,
+    Reduction,
+    Run,
+    distance,
+    laws,
+    numbers,
+    reduction,
+    run,
+)
+from attnlab.random.study.panels import LENGTHS, PanelName, Target
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a scale can afford."""
+
+    d: int
+    runs: int
+    test: int
+    dimensions: tuple[int, ...]  # for rates and extrapolation
+    size_runs: int
+    prompts: int  # the refinement's, on figures
+    size_prompts: int
+    distances: tuple[int, ...]
+
+
+SIZES: dict[Scale, Size] = {
+    "quick": Size(24, 4, 1000, (16, 22, 28), 12, 6000, 40_000, (16, 24, 32, 48, 64)),
+    "standard": Size(50, 10, 5000, (24, 32, 50), 16, 20_000, 60_000, (16, 24, 32, 48, 64, 96)),
+    "paper": Size(80, 20, 20_000, (30, 50, 80), 20, 60_000, 60_000, (16, 32, 48, 64, 96, 128)),
+}
+
+
+def size(scale: Scale) -> Size:
+    return SIZES[scale]
+
+
+def length_at(d: int, alpha: float) -> int:
+    """l = alpha d, rounded."""
+    return max(round(alpha * d), 1)
+
+
+def panel_runs(
+    panel: PanelName, scale: Scale, seed: int, *, target: Target = "relu", alpha: float = 1.0
+) -> list[Cell]:
+    """The runs of one panel of Figures 1 and 2."""
+    at = size(scale)
+    return [
+        run(
+            Run(
+                panel,
+                at.d,
+                length_at(at.d, alpha),
+                at.d // 2,
+                target,
+                run=i,
+                test=at.test,
+                seed=seed,
+            ),
+            cost=4.0 if panel != "length" else 1.0,
+        )
+        for i in range(at.runs)
+    ]
+
+
+def panel_laws(
+    panel: PanelName, scale: Scale, seed: int, *, target: Target = "relu", alpha: float = 1.0
+) -> Cell:
+    at = size(scale)
+    config = Laws(
+        panel, at.d, length_at(at.d, alpha), at.d // 2, target, prompts=at.prompts, seed=seed
+    )
+    return laws(config, cost=20.0)
+
+
+def size_runs(scale: Scale, seed: int, d: int, *, rescale: bool = False) -> list[Cell]:
+    """The point n = 1.5 d^2, l = d at dimension d, with two widths and two ridges."""
+    at = size(scale)
+    return [
+        run(
+            Run("size", d, d, d // 2, "relu", run=i, test=at.test, rescale=rescale, seed=seed),
+            cost=(d / 24) ** 4,
+        )
+        for i in range(at.size_runs)
+    ]
+
+
+def sign_runs(scale: Scale, seed: int, *, rescale: bool) -> list[Cell]:
+    """The same point at one dimension for `sign`, which Theorem 3 does not cover."""
+    at = size(scale)
+    d = at.dimensions[1]
+    return [
+        run(
+            Run("sign", d, d, d // 2, "relu", run=i, test=at.test, rescale=rescale, seed=seed),
+            cost=(d / 24) ** 4 / 2,
+        )
+        for i in range(at.size_runs)
+    ]
+
+
+def size_laws(scale: Scale, seed: int, d: int) -> Cell:
+    config = Laws("size", d, d, d // 2, "relu", prompts=size(scale).size_prompts, seed=seed)
+    return laws(config, cost=20.0)
+
+
+def linear_runs(scale: Scale, seed: int, d: int) -> list[Cell]:
+    """Linear attention on a linear target, the setting of Lu et al."""
+    at = size(scale)
+    return [
+        run(
+            Run("linear", d, d, d // 2, "linear", run=i, test=at.test, seed=seed),
+            cost=(d / 24) ** 4 / 4,
+        )
+        for i in range(2 * at.size_runs)
+    ]
+
+
+def linear_laws(scale: Scale, seed: int, d: int) -> Cell:
+    return laws(Laws("linear", d, d, d // 2, "linear", prompts=0, seed=seed))
+
+
+def distances(scale: Scale, seed: int) -> list[Cell]:
+    return [distance(Distance(d, d, d // 2, seed=seed), cost=d / 16) for d in size(scale).distances]
+
+
+def reductions(seed: int) -> list[Cell]:
+    return [reduction(Reduction(d, length, seed=seed)) for d, length in ((6, 4), (12, 20))]
+
+
+def law_numbers() -> Cell:
+    return numbers(Numbers(), cost=3.0)
+
+
+def cells(scale: Scale, seed: int) -> Sequence[Cell]:
+    """Everything the study asks for."""
+    at = size(scale)
+    targets: tuple[Target, ...] = ("relu", "tanh")
+    others: tuple[PanelName, ...] = ("width", "ridge")
+    return list(
+        chain(
+            [law_numbers(), *reductions(seed), *distances(scale, seed)],
+            *(panel_runs("n", scale, seed, target=target) for target in targets),
+            (panel_laws("n", scale, seed, target=target) for target in targets),
+            *(panel_runs("length", scale, seed, alpha=alpha) for alpha in LENGTHS),
+            (panel_laws("length", scale, seed, alpha=alpha) for alpha in LENGTHS),
+            *(panel_runs(panel, scale, seed) for panel in others),
+            (panel_laws(panel, scale, seed) for panel in others),
+            *(size_runs(scale, seed, d) for d in at.dimensions),
+            (size_laws(scale, seed, d) for d in at.dimensions),
+            size_runs(scale, seed, at.dimensions[1], rescale=True),
+            *(sign_runs(scale, seed, rescale=rescale) for rescale in (False, True)),
+            *(linear_runs(scale, seed, d) for d in at.dimensions),
+            (linear_laws(scale, seed, d) for d in at.dimensions),
+        )
+    )

@@ -1,0 +1,1 @@
+"""The rank of attention heads against their number (Amsel, Yehudai, Bruna, arXiv 2407.16153)."""

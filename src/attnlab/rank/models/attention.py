@@ -1,0 +1,204 @@
+"""Attention layers with any number of heads of any rank r, r and H independent of the width d.
+
+Source: Amsel, Yehudai, Bruna (arXiv 2407.16153). With Q_h, K_h, V_h, O_h in R^(d x r) a layer is
+
+    sum_h O_h V_h^T X phi(X^T K_h Q_h^T Y),
+
+phi over the keys being softmax, hardmax or nothing (linear); a generalised head has any d x d
+matrix V_h in place of O_h V_h^T. Residuals, norms and the perceptron are in `encoder`; how the
+small products of many heads are computed is in `head_products`.
+"""
+
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from attnlab import arguments
+from attnlab.errors import UserError
+from attnlab.rank.models.head_products import Products, Scores, attend, total_over_columns
+
+Matmul = Literal["float32", "tensorfloat32", "bfloat16"]
+MATMULS: tuple[Matmul, ...] = ("float32", "tensorfloat32", "bfloat16")
+SCORES: tuple[Scores, ...] = ("softmax", "hardmax", "linear")
+PRODUCTS: tuple[Products, ...] = ("auto", "unrolled", "dot")
+
+
+class RankAttention(eqx.Module):
+    """H heads of rank r on points of dimension d; every array holds one head a leading entry.
+
+    The arrays are the transposes of the paper's matrices, row i of `Q[h]` being the i-th query
+    direction of head h; `from_matrices` takes the paper's own. `O` is None for generalised heads,
+    whose `V` is (H, d, d). The head outputs are summed and divided by `groups`: this is the mean
+    over groups of H / groups heads each. `scale` multiplies the scores, `self_mask` forbids a point
+    to attend to itself (Definition 6), `matmul` is the precision of the products with weights.
+    """
+
+    Q: Float[Array, "H r d"]
+    K: Float[Array, "H r d"]
+    V: Float[Array, "H v d"]
+    O: Float[Array, "H v d"] | None  # noqa: E741 (the paper's letter)
+    query_bias: Float[Array, "H r"] | None = None
+    key_bias: Float[Array, "H r"] | None = None
+    value_bias: Float[Array, "H v"] | None = None
+    output_bias: Float[Array, " d"] | None = None
+    scores: Scores = eqx.field(static=True, default="softmax")
+    scale: float = eqx.field(static=True, default=1.0)
+    groups: int = eqx.field(static=True, default=1)
+    self_mask: bool = eqx.field(static=True, default=False)
+    matmul: Matmul = eqx.field(static=True, default="float32")
+    products: Products = eqx.field(static=True, default="auto")
+
+    def __check_init__(self) -> None:
+        arguments.one_of("scores", self.scores, SCORES)
+        arguments.one_of("matmul", self.matmul, MATMULS)
+        arguments.one_of("products", self.products, PRODUCTS)
+        arguments.integer("groups", self.groups, 1)
+        shapes = [getattr(array, "shape", None) for array in (self.Q, self.K, self.V, self.O)]
+        if all(shape is not None for shape in shapes[:3]):
+            _check_shapes(shapes)
+
+    @property
+    def heads(self) -> int:
+        """H; 0 or more leading axes of a population do not count."""
+        return self.Q.shape[-3]
+
+    @property
+    def rank(self) -> int:
+        """r, the rank of every Q_h and K_h."""
+        return self.Q.shape[-2]
+
+    @property
+    def d(self) -> int:
+        """The dimension of the points."""
+        return self.Q.shape[-1]
+
+    def __call__(
+        self, X: Float[Array, "n d"], Y: Float[Array, "m d"] | None = None
+    ) -> Float[Array, "rows d"]:
+        """The layer for one sequence: queries Y attend to the points X; self-attention by default.
+
+        The result has a row for every query.
+        """
+        return self.columns(X.T[..., None], None if Y is None else Y.T[..., None])[..., 0].T
+
+    def columns(
+        self, x: Float[Array, "d n b"], y: Float[Array, "d m b"] | None = None
+    ) -> Float[Array, "d rows b"]:
+        """The layer for b sequences at once, the batch last in memory: its fast form."""
+        self._check_points(x, y)
+        asked = x if y is None else y
+        # On the weights: they are smaller than the queries of a batch.
+        q = self._heads_of(self.scale * self.Q, asked)
+        k, v = self._heads_of(self.K, x), self._heads_of(self.V, x)
+        query_bias = None if self.query_bias is None else self.scale * self.query_bias
+        biases = (query_bias, self.key_bias, self.value_bias)
+        mixed = attend(q, k, v, biases, self.scores, self.self_mask, self.products)
+        if self.O is None:
+            out = jnp.sum(mixed, axis=0)
+        else:
+            O = self.O.reshape(-1, self.d) / self.groups  # noqa: E741
+            return affine(O.T, self.output_bias, mixed.reshape(-1, *asked.shape[1:]), self.matmul)
+        out = out / self.groups
+        return out if self.output_bias is None else out + self.output_bias[:, None, None]
+
+    def _heads_of(
+        self, W: Float[Array, "H r d"], x: Float[Array, "d n b"]
+    ) -> Float[Array, "H r n b"]:
+        heads = affine(W.reshape(-1, self.d), None, x, self.matmul)
+        return heads.reshape(*W.shape[:2], *x.shape[1:])
+
+    def _check_points(self, x: Array, y: Array | None) -> None:
+        for points in (x,) if y is None else (x, y):
+            if points.shape[0] != self.d:
+                raise UserError(
+                    f"points must have the layer's dimension, {self.d}, got {points.shape[0]}."
+                )
+        if self.self_mask and y is not None:
+            raise UserError("self_mask must be False in cross-attention, got True.")
+        if self.self_mask and x.shape[1] < 2:
+            raise UserError(
+                f"points must be at least 2 where a point may not attend to itself, "
+                f"got {x.shape[1]}."
+            )
+
+
+def from_matrices(
+    Q: Float[Array, "H d r"],
+    K: Float[Array, "H d r"],
+    V: Float[Array, "H d v"],
+    O: Float[Array, "H d v"] | None,  # noqa: E741
+    **options: Any,
+) -> RankAttention:
+    """The layer from the paper's matrices, d x r a head; V is any d x d matrix where O is None."""
+    if O is None:
+        return RankAttention(_turned(Q), _turned(K), jnp.asarray(V), None, **options)
+    return RankAttention(_turned(Q), _turned(K), _turned(V), _turned(O), **options)
+
+
+def _turned(matrices: Float[Array, "H d r"]) -> Float[Array, "H r d"]:
+    return jnp.swapaxes(jnp.asarray(matrices), -1, -2)
+
+
+def score_matrices(layer: RankAttention) -> Float[Array, "H d d"]:
+    """K_h Q_h^T of every head, times the layer's scale: the score of key x for query y is
+    x^T (K_h Q_h^T) y where there are no biases."""
+    return layer.scale * jnp.einsum("hrk,hrq->hkq", layer.K, layer.Q, precision="highest")
+
+
+def affine(
+    W: Float[Array, "k d"],
+    bias: Float[Array, " k"] | None,
+    x: Float[Array, "d n b"],
+    matmul: Matmul,
+    dtype: Any = None,
+) -> Float[Array, "k n b"]:
+    """W x + bias in the chosen precision, returned in `dtype`, that of x unless given.
+
+    bfloat16 rounds both factors and the result.
+    """
+    columns = x.reshape(len(x), -1)
+    if matmul == "bfloat16":
+        out = jnp.dot(W.astype(jnp.bfloat16), columns.astype(jnp.bfloat16))
+    else:
+        # HIGH is TF32 on NVIDIA's cards; a CPU computes both in float32.
+        precision = jax.lax.Precision.HIGHEST if matmul == "float32" else jax.lax.Precision.HIGH
+        out = jnp.dot(W, columns, precision=precision)
+    out = out.astype(x.dtype if dtype is None else dtype)
+    out = out if bias is None else _add_bias(out, bias.astype(out.dtype))
+    return out.reshape(-1, *x.shape[1:])
+
+
+@jax.custom_vjp
+def _add_bias(x: Float[Array, "k columns"], bias: Float[Array, " k"]) -> Float[Array, "k columns"]:
+    """x + bias, with the derivative of the bias by `total_over_columns`."""
+    return x + bias[:, None]
+
+
+def _add_bias_forward(x: Array, bias: Array):
+    return _add_bias(x, bias), None
+
+
+def _add_bias_backward(_: None, g: Float[Array, "k columns"]):
+    return g, total_over_columns(g)
+
+
+_add_bias.defvjp(_add_bias_forward, _add_bias_backward)
+
+
+def _check_shapes(shapes: list) -> None:
+    Q, K, V, O = shapes  # noqa: E741
+    if len(Q) < 3 or Q != K:
+        raise UserError(f"Q and K must both have shape (heads, rank, d), got {Q} and {K}.")
+    *_, heads, rank, d = Q
+    if heads < 1:
+        raise UserError(f"heads must be an integer of at least 1, got {heads}.")
+    if not 1 <= rank <= d:
+        raise UserError(f"rank must be an integer from 1 to d = {d}, got {rank}.")
+    if O is None:
+        if V[-3:] != (heads, d, d):
+            raise UserError(f"V must have shape ({heads}, {d}, {d}) where O is None, got {V}.")
+    elif V != O or V[-3] != heads or V[-1] != d:
+        raise UserError(f"V and O must both have shape ({heads}, rank, {d}), got {V} and {O}.")

@@ -1,0 +1,49 @@
+"""Study `rank`: the rank of attention heads against their number.
+
+Source: Amsel, Yehudai, Bruna, "On the Benefits of Rank in Attention Layers" (arXiv 2407.16153). The
+mathematics lives in the other folders of `attnlab.rank`; this one only says what to compute, what
+to draw and what to check.
+"""
+
+from attnlab.lab.study import Study
+from attnlab.rank.study import (
+    cells_bounds,
+    cells_built,
+    cells_theory,
+    cells_training,
+    claims_bounds,
+    claims_figure_1,
+    claims_theory,
+    claims_training,
+)
+from attnlab.rank.study.figures import FIGURES
+from attnlab.rank.study.grids import cells
+
+study = Study(
+    name="rank",
+    title="Rank against number of heads",
+    source="Amsel, Yehudai, Bruna, “On the Benefits of Rank in Attention Layers”, 2024, "
+    "arXiv:2407.16153",
+    summary="One attention head of full rank finds the nearest of any number of points; many heads "
+    "of low rank do not. The paper proves this with constants left open and trains encoders on it. "
+    "Here a bound without constants stands beside exact constructions and trained layers, and the "
+    "encoders are trained on a stream that does not repeat and judged on held-out sequences.",
+    kinds=(
+        cells_training.encoder,
+        cells_training.pair,
+        cells_built.built,
+        cells_bounds.bounds,
+        cells_bounds.rank_one,
+        cells_theory.decay,
+        cells_theory.adversary,
+        cells_theory.sizes,
+    ),
+    cells=cells,
+    figures=FIGURES,
+    claims=(
+        *claims_theory.CLAIMS,
+        *claims_bounds.CLAIMS,
+        *claims_figure_1.CLAIMS,
+        *claims_training.CLAIMS,
+    ),
+)

@@ -1,0 +1,233 @@
+"""The pictures of trained encoders: Figures 1 to 4 of the paper, and the ablations.
+
+Every configuration shows the mean over seeds of the held-out error with the range of its seeds; the
+numbers read off the paper's pictures stand beside it, though they are least training losses.
+Drawing functions see only the table that is published beside the picture.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from attnlab.lab.cell import Cell
+from attnlab.lab.study import Figure, View
+from attnlab.rank.study import figures_theory, grids, published
+from attnlab.rank.study.results import seeds
+
+Rows = list[dict[str, Any]]
+Drawn = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart
+
+RANK = alt.X("rank:Q", title="rank r", scale=alt.Scale(type="log", base=2))
+ERROR = alt.Y("mean:Q", title="squared error", scale=alt.Scale(type="log"))
+READ_OFF = "published, d = 64 (training, best seed)"
+
+
+def _entry(view: View, cell: Cell, **names: Any) -> dict[str, Any]:
+    found, rows = seeds(view, cell), view.rows(cell)
+    least = [row.least_training for row in rows if row.least_training is not None]
+    return {
+        **names,
+        "rank": cell.config.rank,
+        "heads": rows[0].head_count,
+        "weights": rows[0].weights,
+        "mean": found.mean if found.tests else None,
+        "deviation": found.spread,
+        "best": found.best if found.tests else None,
+        "worst": max(found.tests, default=None),
+        "least_training": min(least, default=None),
+        "lost": found.lost,
+    }
+
+
+def _read_off(ranks: tuple[int, ...], values: tuple[float, ...], **names: Any) -> Rows:
+    return [
+        {**names, "rank": rank, "mean": value} for rank, value in zip(ranks, values, strict=True)
+    ]
+
+
+def _figure_1(view: View) -> Rows:
+    rows: Rows = []
+    for (layers, width), values in published.FIGURE_1.items():
+        panel = {"layers": f"L = {layers}", "width": width}
+        ours = f"ours, d = {grids.PANELS[view.scale].base.d} (held out)"
+        rows += [
+            _entry(view, cell, **panel, source=ours)
+            for cell in grids.figure_1(view.scale, layers, width, view.seed)
+        ]
+        rows += _read_off(published.RANKS_1, values, **panel, source=READ_OFF)
+    return rows
+
+
+def _lines(colour: str, title: str | None) -> Any:
+    """Layers without data of their own: only those of a facet are divided among its panels."""
+    shade = alt.Color(f"{colour}:N", title=title, legend=alt.Legend(columns=2))
+    base = alt.Chart().encode(x=RANK, color=shade)
+    told = ["rank:Q", "heads:Q", *(alt.Tooltip(f"{n}:Q", format=".4f") for n in ("mean", "best"))]
+    ranges = base.transform_filter("isValid(datum.best)").mark_rule(strokeWidth=3, opacity=0.5)
+    return alt.layer(
+        base.mark_line(point=True).encode(y=ERROR, tooltip=told),
+        ranges.encode(y="best:Q", y2="worst:Q"),
+    )
+
+
+def _draw_1(rows: Rows) -> Drawn:
+    return _lines("source", None).properties(width=115, height=115).facet(
+        row=alt.Row("layers:N", title=None),
+        column=alt.Column("width:N", title="weights a layer", sort=["d²", "d^2.5", "d³"]),
+        data=alt.Data(values=rows),
+    )  # fmt: skip
+
+
+def _figure_2(view: View) -> Rows:
+    d = grids.PANELS[view.scale].base.d
+    found: Rows = []
+    for layers in (1, 3):
+        for width in grids.widths(d):
+            for cell in grids.figure_1(view.scale, layers, width, view.seed):
+                found += [
+                    {
+                        "rank": cell.config.rank,
+                        "heads": row.head_count,
+                        "layers": layers,
+                        "seed": row.member,
+                        "angle": row.angle,
+                        "norm": row.form_norm,
+                        "numerical_rank": row.form_rank,
+                        "source": f"ours, rank {'d' if cell.config.rank == d else 'below d'}, "
+                        f"L = {layers}",
+                    }
+                    for row in view.rows(cell)
+                ]
+    return found + [
+        {"rank": 64, "heads": heads, "layers": 1, "angle": angle, "source": "published, rank d"}
+        for heads, angle in published.FIGURE_2.items()
+    ]
+
+
+def _draw_2(rows: Rows) -> Drawn:
+    return (
+        alt.Chart(alt.Data(values=rows))
+        .mark_point(filled=True, size=60)
+        .encode(
+            x=alt.X("heads:Q", title="heads H", scale=alt.Scale(type="log", base=2)),
+            y=alt.Y("angle:Q", title="angle of K Qᵀ to I, degrees", scale=alt.Scale(zero=False)),
+            color=alt.Color("source:N", title=None),
+            tooltip=["rank:Q", "heads:Q", "layers:Q", "angle:Q", "norm:Q"],
+        )
+    )
+
+
+def _figure_3(view: View) -> Rows:
+    rows: Rows = []
+    for layers in (1, 3):
+        for encoding in grids.ENCODINGS:
+            rows += [
+                _entry(view, cell, layers=f"L = {layers}", encoding=encoding)
+                for cell in grids.figure_3(view.scale, layers, encoding, view.seed)
+            ]
+    for encoding, values in published.FIGURE_3.items():
+        names = {"layers": "L = 3", "encoding": f"{encoding} (published)"}
+        rows += _read_off(published.RANKS_3, values, **names)
+    return rows
+
+
+def _draw_3(rows: Rows) -> Drawn:
+    return _lines("encoding", "encoding").properties(width=180).facet(
+        column=alt.Column("layers:N", title=None), data=alt.Data(values=rows)
+    )  # fmt: skip
+
+
+def _figure_4(view: View) -> Rows:
+    rows: Rows = []
+    for N in grids.PANELS[view.scale].lengths:
+        cells = grids.figure_4(view.scale, N, view.seed)
+        rows += [_entry(view, cell, N=f"N = {N:>3}", source="ours (held out)") for cell in cells]
+    for N, values in sorted(published.FIGURE_4.items()):
+        rows += _read_off(published.RANKS_4, values, N=f"N = {N:>3}", source=READ_OFF)
+    return rows
+
+
+def _draw_4(rows: Rows) -> Drawn:
+    return _lines("N", "points").properties(width=180).facet(
+        column=alt.Column("source:N", title=None), data=alt.Data(values=rows)
+    )  # fmt: skip
+
+
+def _ablations(view: View) -> Rows:
+    d = grids.PANELS[view.scale].base.d
+    asked = [
+        ("as in Figure 1", [grids.fresh(view.scale, view.seed)]),
+        ("as in Figure 1", [grids.encoder_cell(view.scale, view.seed, rank=d)]),
+        ("no perceptron", grids.without_mlp(view.scale, view.seed)),
+        ("100 batches replayed", [grids.replayed(view.scale, view.seed)]),
+    ]
+    return [
+        {
+            "what": f"{name}, r = {cell.config.rank}",
+            "seed": row.member,
+            "measure": measure,
+            "value": value,
+        }
+        for name, cells in asked
+        for cell in cells
+        for row in view.rows(cell)
+        for measure, value in (("held out", row.test), ("least training", row.least_training))
+    ]
+
+
+def _draw_ablations(rows: Rows) -> Drawn:
+    return (
+        alt.Chart(alt.Data(values=rows))
+        .mark_point(filled=True, size=60)
+        .encode(
+            x=alt.X("value:Q", title="squared error"),
+            y=alt.Y("what:N", title=None),
+            color=alt.Color("measure:N", title=None),
+            tooltip=["what:N", "seed:Q", "measure:N", alt.Tooltip("value:Q", format=".4f")],
+        )
+    )
+
+
+FIGURES = (
+    Figure(
+        "fig-1",
+        "Figure 1: error against the rank",
+        "The farthest of N points by encoders of L layers and three widths. Points: mean over "
+        "seeds of the held-out error; bars: the range of the seeds.",
+        _figure_1,
+        _draw_1,
+    ),
+    Figure(
+        "fig-2",
+        "Figure 2: what the heads of the first layer learn",
+        "Angle of K Qᵀ to the identity, mean over the heads of a layer, one point a seed. 180° is "
+        "−c I; a multiple of a projection to r dimensions has arccos(−√(r/d)).",
+        _figure_2,
+        _draw_2,
+    ),
+    Figure(
+        "fig-3",
+        "Figure 3: positional encodings",
+        "Width d^2.5, no encodings, added, concatenated, and padded with zeros to the same width. "
+        "At the scale quick only the published numbers are shown.",
+        _figure_3,
+        _draw_3,
+    ),
+    Figure(
+        "fig-4",
+        "Figure 4: error against the rank for several N",
+        "Two layers of width d³ (one layer of width d² at the scale quick).",
+        _figure_4,
+        _draw_4,
+    ),
+    Figure(
+        "ablations",
+        "Without the perceptron, and with a replayed stream",
+        "One layer of width d²; held-out error and least training loss of every seed.",
+        _ablations,
+        _draw_ablations,
+    ),
+    *figures_theory.FIGURES,
+)

@@ -1,0 +1,130 @@
+"""Which cells without training the figures and claims ask for: bounds, constructions, samples.
+
+They are the same at every scale but for the adversaries. The trained ones, and the list of all
+cells, are in `grids`.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from attnlab.lab.cell import Cell
+from attnlab.lab.study import Scale
+from attnlab.rank.study.cells_bounds import Bounds, RankOne, bounds, rank_one
+from attnlab.rank.study.cells_built import Built, Construction, built
+from attnlab.rank.study.cells_theory import (
+    Adversary,
+    DecayCurve,
+    PublicSizes,
+    adversary,
+    decay,
+    sizes,
+)
+
+SCALES_C = (1.0, 4.0, 16.0, 64.0, 256.0)
+
+
+def full_rank(seed: int) -> list[Cell]:
+    """Fact 1: an orthonormal pair at c = 64, and hardmax over 64 independent points."""
+    return [
+        built(Built("full rank", 16, 2, True, 64.0, seed=seed), cost=60.0),
+        built(Built("full rank", 16, 64, seed=seed), cost=60.0),
+    ]
+
+
+def biased(construction: Construction, seed: int) -> Cell:
+    return built(Built(construction, 64, 16, seed=seed), cost=60.0)
+
+
+VOTE_SIZES = ((8, 63), (16, 255))
+
+
+def votes(seed: int) -> list[Cell]:
+    return [
+        built(Built("vote", d, heads=H, samples=2000, seed=seed), cost=8.0) for d, H in VOTE_SIZES
+    ]
+
+
+def vote_by_mlp(seed: int) -> Cell:
+    return built(Built("vote by MLP", 8, heads=63, samples=2000, seed=seed), cost=8.0)
+
+
+VOTE_DS, VOTE_HEADS = (16, 32, 64), (1023, 4095, 16_383)
+
+
+def vote_laws() -> list[Cell]:
+    return [bounds(Bounds(d, 1, H)) for d in VOTE_DS for H in VOTE_HEADS]
+
+
+def vote_below_bound() -> Cell:
+    """H = 4001 of d = 64, where two layers pass below the bound on one."""
+    return bounds(Bounds(64, 1, 4001))
+
+
+BOUND_RANKS = (1, 2, 8, 32, 63, 64)
+
+
+def bound_curves(rank: int) -> list[Cell]:
+    return [bounds(Bounds(64, rank, 4**k)) for k in range(8)]
+
+
+def ridge_cells(seed: int) -> list[Cell]:
+    return [
+        rank_one(RankOne(d, H, samples=4000, seed=seed), cost=3.0)
+        for d, H in ((8, 16), (8, 64), (16, 32))
+    ]
+
+
+RANDOM_HEADS = (16, 64, 256, 1024)
+
+
+def random_heads(d: int, seed: int) -> list[Cell]:
+    return [rank_one(RankOne(d, H, seed=seed), cost=H / 100) for H in RANDOM_HEADS]
+
+
+def optimised_cells(seed: int) -> list[Cell]:
+    return [
+        rank_one(RankOne(8, H, optimise=200, seed=seed), cost=3.0) for H in (2, 4, 8, 16, 32, 64)
+    ]
+
+
+def decay_cells() -> list[Cell]:
+    return [decay(DecayCurve(32), cost=8.0), decay(DecayCurve(64, checked=False), cost=8.0)]
+
+
+def adversaries(scale: Scale, seed: int) -> list[Cell]:
+    """Heads trained against bounds (B) and (C)."""
+    asked = [(4, 1, 4, True), (4, 2, 2, False)]
+    steps = 300
+    if scale != "quick":
+        steps = 2000
+        asked = [
+            (d, r, H, s) for d in (4, 5) for r in (1, 2) for H in (1, 2, 4) for s in (False, True)
+        ]
+    return [
+        adversary(Adversary(d, r, H, s, steps=steps, seed=seed), cost=80.0) for d, r, H, s in asked
+    ]
+
+
+def size_cell() -> Cell:
+    return sizes(PublicSizes())
+
+
+def cells(scale: Scale, seed: int) -> list[Cell]:
+    """All of them, those that take no time first: a run that is stopped early has them."""
+    biases: tuple[Construction, ...] = ("biased", "biased as printed", "concatenated")
+    asked = chain(
+        [vote_below_bound(), size_cell()],
+        vote_laws(),
+        *(bound_curves(rank) for rank in BOUND_RANKS),
+        ridge_cells(seed),
+        *(random_heads(d, seed) for d in (8, 16)),
+        optimised_cells(seed),
+        decay_cells(),
+        full_rank(seed),
+        [biased(name, seed) for name in biases],
+        votes(seed),
+        [vote_by_mlp(seed)],
+        adversaries(scale, seed),
+    )
+    return list(asked)

@@ -1,1 +1,0 @@
-"""Reading: weights in, the algorithm they carry out."""

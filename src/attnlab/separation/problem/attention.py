@@ -1,0 +1,183 @@
+"""Pairs of attention inputs that differ by the height of one spike (Definition 6.1).
+
+Source: Deng, Song, Zhou, "Superiority of Softmax" (arXiv 2310.11685). With k = d - 2 classes and
+n = k t, row j of a matrix is, in units of sqrt(log n),
+
+    ( a [j = spike row],  b e_{j mod k},  c ),        a = a0 on D0 and a1 on D1,
+
+so it has at most k + 1 distinct rows: the spike row, the other rows of its class and one row for
+every other class. The laws and the simulations work on those; the full matrices are the oracle.
+"""
+
+import math
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+from jaxtyping import Float
+
+from attnlab import arguments
+from attnlab.errors import UserError
+
+
+class DefinitionWarning(UserWarning):
+    """Parameters outside the ranges of the definition they are named after."""
+
+
+class DistinctRows(NamedTuple):
+    """The distinct rows of a matrix and how often each occurs in it.
+
+    The order is: the spike row; the other rows of its class, where there are any; then the other
+    classes in their order.
+    """
+
+    rows: Float[np.ndarray, "r d"]
+    counts: Float[np.ndarray, " r"]
+
+
+@dataclass(frozen=True)
+class SpikedPair(ABC):
+    """What the self- and the cross-attention pair share: everything but who carries which spike."""
+
+    n: int
+    d: int
+    a0: float = 0.01
+    a1: float = 1.2
+    b: float = 0.2
+    c: float = 0.8
+    spike_row: int = 0
+
+    def __post_init__(self) -> None:
+        arguments.integer("d", self.d, 4)
+        is_integer = isinstance(self.n, int | np.integer) and not isinstance(self.n, bool)
+        if not is_integer or self.n < 1 or self.n % self.classes:
+            raise UserError(
+                f"n must be a positive multiple of d - 2 = {self.classes}, got {self.n!r}."
+            )
+        for name in ("a0", "a1", "b", "c"):
+            # The one place where an int such as b=1 becomes the float the annotation promises.
+            object.__setattr__(self, name, arguments.non_negative(name, getattr(self, name)))
+        row = self.spike_row
+        if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < self.n:
+            raise UserError(
+                f"spike_row must be an integer from 0 to n - 1 = {self.n - 1}, got {row!r}."
+            )
+        departures = self.departures()
+        if departures:
+            message = f"Outside Definition 6.1: {'; '.join(departures)}."
+            warnings.warn(message, DefinitionWarning, stacklevel=3)
+
+    @abstractmethod
+    def query_spike(self, label: int) -> float:
+        """The spike of the queries A_1, in units of sqrt(log n)."""
+
+    @abstractmethod
+    def key_spike(self, label: int) -> float:
+        """The spike of the keys and values A_2 = A_3, in units of sqrt(log n)."""
+
+    @property
+    def classes(self) -> int:
+        """k = d - 2, the size of the stacked identities."""
+        return self.d - 2
+
+    @property
+    def copies(self) -> int:
+        """t = n / (d - 2), the number of stacked identities."""
+        return self.n // self.classes
+
+    @property
+    def spike_class(self) -> int:
+        """The class, 0 to k - 1, of the spike row."""
+        return self.spike_row % self.classes
+
+    @property
+    def unit(self) -> float:
+        """sqrt(log n), natural logarithm."""
+        return math.sqrt(math.log(self.n))
+
+    def threshold(self, offset: float = 0.1) -> float:
+        """tau = (c + offset) sqrt(log n); Theorem 6.2 takes offset = 0.1."""
+        return (self.c + offset) * self.unit
+
+    def queries(self, label: int) -> Float[np.ndarray, "n d"]:
+        """A_1, all n rows."""
+        return self._matrix(self.query_spike(arguments.label(label)))
+
+    def keys(self, label: int) -> Float[np.ndarray, "n d"]:
+        """A_2 = A_3, all n rows."""
+        return self._matrix(self.key_spike(arguments.label(label)))
+
+    def distinct_queries(self, label: int) -> DistinctRows:
+        """A_1 without repetitions."""
+        return self._distinct(self.query_spike(arguments.label(label)))
+
+    def distinct_keys(self, label: int) -> DistinctRows:
+        """A_2 = A_3 without repetitions."""
+        return self._distinct(self.key_spike(arguments.label(label)))
+
+    def departures(self) -> tuple[str, ...]:
+        """The conditions of Definition 6.1 that the parameters do not meet, one sentence each."""
+        found = []
+        # The tolerance forgives decimal fractions: 0.9 + 0.1 is not 1 in every float64 order.
+        if abs(self.b + self.c - 1) > 1e-9:
+            found.append(f"b + c should be 1, got {self.b + self.c:.6g}")
+        if not 0 < self.a0 < 0.1:
+            found.append(f"a0 should lie strictly between 0 and 0.1, got {self.a0:.6g}")
+        if self.a1 < 0.7:
+            found.append(f"a1 should be at least 0.7, got {self.a1:.6g}")
+        found += [
+            f"{name} should be at least 0.1, got {value:.6g}"
+            for name, value in (("b", self.b), ("c", self.c))
+            if value < 0.1 - 1e-9
+        ]
+        return tuple(found)
+
+    def _matrix(self, spike: float) -> Float[np.ndarray, "n d"]:
+        A = np.zeros((self.n, self.d))
+        A[self.spike_row, 0] = spike
+        A[:, 1:-1] = np.tile(self.b * np.eye(self.classes), (self.copies, 1))
+        A[:, -1] = self.c
+        return A * self.unit
+
+    def _distinct(self, spike: float) -> DistinctRows:
+        k, s, repeated = self.classes, self.spike_class, int(self.copies > 1)
+        others = np.delete(np.arange(k), s)
+        rows = np.zeros((k + repeated, self.d))
+        rows[0, 0] = spike
+        rows[: 1 + repeated, 1 + s] = self.b
+        rows[np.arange(1 + repeated, k + repeated), 1 + others] = self.b
+        rows[:, -1] = self.c
+        counts = np.full(k + repeated, float(self.copies))
+        counts[0] = 1.0
+        if repeated:
+            counts[1] = self.copies - 1.0
+        return DistinctRows(rows * self.unit, counts)
+
+
+@final
+@dataclass(frozen=True)
+class SelfAttentionPair(SpikedPair):
+    """Definition 6.1: A_1 = A_2 = A_3 carry a0 on D0 and a1 on D1."""
+
+    def query_spike(self, label: int) -> float:
+        return self.a1 if label else self.a0
+
+    def key_spike(self, label: int) -> float:
+        return self.a1 if label else self.a0
+
+
+@final
+@dataclass(frozen=True)
+class CrossAttentionPair(SpikedPair):
+    """Our own pair for Theorem 1.2, whose sets the available text does not define.
+
+    The queries A_1 carry a1 in both sets; the keys and values A_2 = A_3 carry a0 on D0, a1 on D1.
+    """
+
+    def query_spike(self, label: int) -> float:
+        return self.a1
+
+    def key_spike(self, label: int) -> float:
+        return self.a1 if label else self.a0

@@ -1,0 +1,37 @@
+import jax.numpy as jnp
+import pytest
+from tests.linear.kernels.cuda_on_host import needs_compiler, own_cache
+
+from attnlab.errors import UserError
+from attnlab.linear.kernels.cuda import compiled
+
+__all__ = ["own_cache"]
+
+
+def test_without_a_gpu_there_are_no_kernels():
+    assert not compiled.available()
+
+
+@needs_compiler
+def test_a_source_is_compiled_once(monkeypatch):
+    command = (*compiled.HOST, "-DSIDE=3", "-DREAL=F32")
+    library = compiled._library("full_network.cu", command)
+    assert library.exists()
+    monkeypatch.setattr(compiled.subprocess, "run", None)
+    assert compiled._library("full_network.cu", command) == library
+
+
+@needs_compiler
+def test_what_the_compiler_says_is_told():
+    with pytest.raises(UserError, match=r"^c\+\+ could not compile full_network\.cu: "):
+        compiled._library("full_network.cu", (*compiled.HOST, "-DSIDE=17", "-DREAL=F32"))
+
+
+def test_a_missing_compiler_is_named():
+    with pytest.raises(UserError, match=r"^The kernels need the compiler no-such-compiler: "):
+        compiled._library("full_network.cu", ("no-such-compiler", "-DSIDE=3"))
+
+
+def test_only_real_numbers_are_served():
+    with pytest.raises(KeyError):
+        compiled.target("full_network.cu", "full_loss_and_gradient", jnp.int32, SIDE=3)

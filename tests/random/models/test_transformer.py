@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from attnlab.errors import UserError
+from attnlab.maths.hermite import hermite_polynomials, hermite_series
+from attnlab.random.models.transformer import (
+    COLUMNS,
+    EquivalentModel,
+    RandomTransformer,
+    feature_noise,
+    random_weights,
+)
+
+
+def test_a_narrower_model_has_the_leading_columns(seed):
+    wide = random_weights(seed, 12, 2 * COLUMNS + 7)
+    np.testing.assert_array_equal(random_weights(seed, 12, 9), wide[:, :9])
+    z = feature_noise(seed, 0, 300, COLUMNS + 3)
+    np.testing.assert_array_equal(feature_noise(seed, 0, 300, 5), z[:, :5])
+    np.testing.assert_array_equal(feature_noise(seed, 130, 20, 5), z[130:150, :5])
+
+
+def test_weights_and_noise_are_standard_normal(seed):
+    # Means of entries, squares and fourth powers of 2 x 65,536 numbers at 6 standard errors.
+    for values in (random_weights(seed, 256, 256), feature_noise(seed, 0, 256, 256)):
+        x = values.astype(float).ravel()
+        n = x.size
+        for power, mean, variance in ((1, 0, 1), (2, 1, 2), (4, 3, 96)):
+            assert abs((x**power).mean() - mean) < 6 * (variance / n) ** 0.5
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2, 4])
+def test_an_equivalent_model_is_the_truncated_series_plus_noise(degree, seed):
+    rng = np.random.Generator(np.random.Philox(seed))
+    u, z = rng.standard_normal((2, 50))
+    model = EquivalentModel(7, "relu", degree)
+    series = hermite_series("relu", degree)
+    factorials = np.array([1, 1, 2, 6, 24.0])[: degree + 1]
+    mean = (np.array(series.coefficients) / factorials) @ hermite_polynomials(u, degree)
+    np.testing.assert_allclose(model.activate(u), mean, atol=1e-12)
+    np.testing.assert_allclose(model.activate(u, z), mean + series.residual(degree) * z, atol=1e-12)
+    assert model.activate(u.astype(np.float32), z.astype(np.float32)).dtype == np.float32
+
+
+def test_a_random_transformer_applies_its_activation(seed):
+    u = np.random.Generator(np.random.Philox(seed)).standard_normal(9)
+    np.testing.assert_array_equal(RandomTransformer(3).activate(u), np.maximum(u, 0))
+    np.testing.assert_array_equal(RandomTransformer(3, np.cos).activate(u), np.cos(u))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_bad_random_transformers_are_named():
+    with pytest.raises(UserError, match=r"^width must be an integer of at least 1, got 0\.$"):
+        RandomTransformer(0)
+    with pytest.raises(UserError, match=r"^activation must be one of .* got 'swish'\.$"):
+        RandomTransformer(3, "swish")
+    with pytest.raises(UserError, match=r"^degree must be at most 12, .* got 40\.$"):
+        EquivalentModel(3, "relu", 40)
+    with pytest.raises(UserError, match=r"^degree must be an integer of at least 0, got -1\.$"):
+        EquivalentModel(3, "relu", -1)

@@ -1,0 +1,114 @@
+"""The cells of `random`: bad input, the paper's grids, and the same bytes for the same question."""
+
+import pytest
+
+from attnlab.errors import UserError
+from attnlab.lab.part import compute, decode
+from attnlab.random.study import grids, panels
+from attnlab.random.study.cells import (
+    Distance,
+    Laws,
+    Numbers,
+    Reduction,
+    Run,
+    distance,
+    laws,
+    numbers,
+    reduction,
+    run,
+    seed_of,
+)
+
+SMALL = Run("size", 6, 6, 3, test=50)
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "sentence"),
+    [
+        (run, Run(d=0), "d must be an integer of at least 1, got 0"),
+        (run, Run(length=0), "length must be an integer of at least 1, got 0"),
+        (run, Run(tasks=0), "tasks must be an integer of at least 1, got 0"),
+        (run, Run(target="cosine"), "target must be one of 'relu', 'tanh', 'linear', got 'cosine'"),
+        (run, Run(panel="depth"), "panel must be one of"),
+        (run, Run(noise=-1.0), "noise must be a finite number of at least 0, got -1.0"),
+        (run, Run(run=-1), "run must be an integer of at least 0, got -1"),
+        (run, Run(panel="linear", d=4, length=4, test=1), "test must be an integer of at least 2"),
+        (laws, Laws(prompts=-1), "prompts must be an integer of at least 0, got -1"),
+        (laws, Laws(panel="depth"), "panel must be one of"),
+        (distance, Distance(prompts=1), "prompts must be an integer of at least 10, got 1"),
+        (reduction, Reduction(d=0), "d must be an integer of at least 1, got 0"),
+        (reduction, Reduction(length=0), "length must be an integer of at least 1, got 0"),
+        (numbers, Numbers(noise=-0.1), "noise must be a finite number of at least 0, got -0.1"),
+    ],
+)
+def test_bad_input_is_one_sentence(unchecked, kind, config, sentence):
+    with pytest.raises(UserError, match=sentence):
+        kind.run(config)
+
+
+def test_the_papers_scale_is_its_dimension_runs_and_our_grids():
+    at = grids.size("paper")
+    assert (at.d, at.runs, at.test) == (80, 20, 20_000)
+    assert (len(panels.TAUS), len(panels.PSIS), len(panels.RIDGES)) == (12, 11, 6)
+    (first, *rest) = grids.panel_runs("n", "paper", 0)
+    assert len(rest) == 19
+    assert (first.config.length, first.config.tasks) == (80, 40)
+    cells = grids.cells("paper", 0)
+    assert len({cell.key for cell in cells}) == len(cells)
+    in_panels = [c for c in cells if c.kind is run and c.config.panel == "length"]
+    assert len(in_panels) == 6 * 20
+    assert {c.config.length for c in in_panels} == {20, 40, 80, 160, 320, 640}
+
+
+def test_a_panel_fits_the_models_of_its_figure():
+    cell = run(Run("n", 5, 5, 2))
+    problem = panels.SingleIndexRegression(5, 5, 2, "relu")
+    grid = panels.grid(cell.config.panel, problem)
+    assert [panels.name_of(model) for model in grid.models] == [
+        *("linear", "linear+intercept"),
+        *("relu", "relu r=1", "relu r=2", "relu r=4"),
+        *("tanh", "tanh r=1", "tanh r=2", "tanh r=4"),
+    ]
+    assert grid.n == [round(tau * 30) for tau in panels.TAUS]
+    widths = panels.grid("ridge", problem)
+    assert widths.ridges == list(panels.RIDGES)
+    ratios = sorted({m.width / widths.n[0] for m in widths.models})
+    assert ratios == pytest.approx(panels.PSIS, abs=0.02)
+
+
+def test_no_two_draws_share_their_seed():
+    cells = [cell for cell in grids.cells("quick", 0) if cell.kind is run]
+    plain = [seed_of(cell.config) for cell in cells if not cell.config.rescale]
+    assert len(set(plain)) == len(plain)
+    paired = {seed_of(cell.config) for cell in cells if cell.config.rescale}
+    assert paired <= set(plain)
+
+
+def test_a_run_is_the_same_bytes_twice_and_survives_the_store():
+    cell = run(SMALL)
+    first, second = compute(cell), compute(cell)
+    assert first.part == second.part
+    rows = decode(cell, first.part)
+    assert {row.model for row in rows} >= {"linear", "linear+intercept", "relu", "tanh r=1"}
+    assert all(row.icl is None or row.icl > 0 for row in rows)
+    other = compute(run(Run("size", 6, 6, 3, test=50, run=1)))
+    assert other.part != first.part
+
+
+def test_an_ill_conditioned_fit_has_a_diagnosis_and_no_warning(recwarn):
+    rows = run.run(Run("ridge", 6, 6, 3, test=50)).rows
+    at_peak = [row for row in rows if row.width == row.n and row.ridge == 1e-8]
+    assert at_peak
+    assert not recwarn.list
+    assert any(row.diagnosis for row in rows) or all(row.condition for row in rows)
+
+
+def test_the_laws_answer_on_the_grid_of_the_run():
+    config = Laws("size", 6, 6, 3, prompts=200)
+    rows = laws.run(config).rows
+    limit = [(r.model, r.n, r.width, r.ridge) for r in rows if r.law == "limit"]
+    fitted = [(r.model, r.n, r.width, r.ridge) for r in run.run(SMALL).rows]
+    assert limit == fitted
+    assert {r.model for r in rows if r.law == "refined"} == {"relu", "relu r=1", "tanh", "tanh r=1"}
+    bare = laws.run(Laws("size", 6, 6, 3, prompts=0)).rows
+    assert {row.law for row in bare} == {"limit"}

@@ -1,0 +1,33 @@
+import numpy as np
+import pytest
+
+from attnlab.errors import UserError
+from attnlab.separation.rademacher import generators, rademacher
+from attnlab.stats.binomial import agreement
+
+
+def test_drawing_in_parts_gives_the_same_signs(seed):
+    (whole,), (parts,) = generators(seed, 1), generators(seed, 1)
+    together = rademacher(whole, (10, 3, 7))
+    split = np.concatenate([rademacher(parts, (size, 3, 7)) for size in (1, 4, 5)])
+    np.testing.assert_array_equal(together, split)
+
+
+def test_signs_are_fair_at_every_position_and_in_every_pair(seed):
+    # 130 positions and 129 neighbouring pairs: 259 comparisons, familywise 1e-6.
+    (rng,) = generators(seed, 1)
+    signs = rademacher(rng, (2000, 130))
+    assert signs.dtype == np.int8
+    assert set(np.unique(signs)) == {-1, 1}
+    counts = [*(signs > 0).sum(axis=0), *(signs[:, 1:] == signs[:, :-1]).sum(axis=0)]
+    assert agreement([int(c) for c in counts], 2000, [0.5] * 259).agrees
+
+
+def test_generators_of_one_seed_differ_and_repeat():
+    first, second = generators(5, 2)
+    again, _ = generators(5, 2)
+    a, b, c = (rademacher(rng, (4, 64)) for rng in (first, second, again))
+    np.testing.assert_array_equal(a, c)
+    assert (a != b).any()
+    with pytest.raises(UserError, match=r"^seed must be an integer of at least 0, got -3\.$"):
+        generators(-3, 1)
