@@ -3,6 +3,10 @@ import shutil
 
 import numpy as np
 import pytest
+
+from attnlab.checkpoints.reading import read_checkpoint
+from attnlab.errors import UserError
+from attnlab.tensor_files import open_tensors, read_header
 from tests.checkpoints.checkpoint_files import (
     DTYPES,
     arrays_of,
@@ -11,10 +15,6 @@ from tests.checkpoints.checkpoint_files import (
     save,
     save_shards,
 )
-
-from attnlab.checkpoints.reading import read_checkpoint
-from attnlab.errors import UserError
-from attnlab.tensor_files import open_tensors, read_header
 
 
 @pytest.fixture

@@ -3,19 +3,18 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from tests.checkpoints.checkpoint_files import orthonormal, rounded
 
 from attnlab.checkpoints.forms import (
-    PUBLIC_SIZES,
     ROUNDINGS,
     Form,
-    Sizes,
     entropy_rank,
     factor,
     read_form,
     stable_rank,
 )
 from attnlab.errors import UserError
+from attnlab.rank.theory.public_sizes import Sizes
+from tests.checkpoints.checkpoint_files import orthonormal, rounded
 
 
 def read(Q: np.ndarray, K: np.ndarray, dtype: str = "F64") -> Form:
@@ -134,13 +133,6 @@ def test_no_d_by_d_matrix_is_formed(seed):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * d * d / 20
-
-
-def test_public_sizes_follow_the_habit_but_for_one():
-    shares = {name: size.share for name, size in PUBLIC_SIZES.items()}
-    assert shares.pop("Gemma-3-4B") == 0.8
-    assert set(shares.values()) == {1.0}
-    assert PUBLIC_SIZES["LLaMA-65B"].least_angle == pytest.approx(82.82, abs=0.005)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@ import json
 
 import numpy as np
 import pytest
-from tests.checkpoints.checkpoint_files import Heads, arrays_of, planted, save
 
-from attnlab.checkpoints.forms import Sizes
 from attnlab.checkpoints.names import find_stacks, parse_mapping
 from attnlab.checkpoints.reading import read_checkpoint
 from attnlab.errors import UserError
+from attnlab.rank.theory.public_sizes import Sizes
+from tests.checkpoints.checkpoint_files import Heads, arrays_of, planted, save
 
 SHARED = Sizes(12, 4, 3, 2)
 

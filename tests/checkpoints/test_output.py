@@ -5,12 +5,12 @@ import sys
 import numpy as np
 import pytest
 from rich.console import Console
-from tests.checkpoints.checkpoint_files import Heads, arrays_of, planted, save
 
 from attnlab.checkpoints.figures import FEW, checkpoint_figures, pictures
 from attnlab.checkpoints.reading import CheckpointReading, read_checkpoint
 from attnlab.checkpoints.tables import print_checkpoint, spread, summary, tables
 from attnlab.report import theme
+from tests.checkpoints.checkpoint_files import Heads, arrays_of, planted, save
 
 RANKS = [1, 2, 3, 3]
 

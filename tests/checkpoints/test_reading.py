@@ -4,6 +4,12 @@ import tracemalloc
 
 import numpy as np
 import pytest
+
+from attnlab.checkpoints.forms import Form
+from attnlab.checkpoints.names import parse_mapping
+from attnlab.checkpoints.reading import naming, read_checkpoint, rows
+from attnlab.errors import UserError
+from attnlab.rank.theory.public_sizes import Sizes
 from tests.checkpoints.checkpoint_files import (
     FAMILIES,
     Heads,
@@ -17,11 +23,6 @@ from tests.checkpoints.checkpoint_files import (
     save,
     save_shards,
 )
-
-from attnlab.checkpoints.forms import Form, Sizes
-from attnlab.checkpoints.names import parse_mapping
-from attnlab.checkpoints.reading import naming, read_checkpoint, rows
-from attnlab.errors import UserError
 
 D, R = 12, 3
 RANKS = [1, 2, 3, 3]

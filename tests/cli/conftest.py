@@ -7,9 +7,9 @@ import warnings
 from typing import NamedTuple
 
 import pytest
-from tests.lab.command_line import STUDIES, Attnlab, snapshot
 
 from attnlab import cli
+from tests.lab.command_line import STUDIES, Attnlab, snapshot
 
 
 class Ended(NamedTuple):

@@ -4,6 +4,7 @@ import os
 import shlex
 
 import pytest
+
 from tests.lab.command_line import snapshot
 
 COMMANDS = "reproduce, claims, report, serve, query, run, read, bench, completion"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.docs.markdown_pages import PAGES, ROOT, Command, answered, commands, execute, files, same
 
 import attnlab
 from attnlab import cli
+from tests.docs.markdown_pages import PAGES, ROOT, Command, answered, commands, execute, files, same
 
 DOCS = ROOT / "docs"
 STUDY_PAGE = DOCS / "write-your-own-study.md"

@@ -1,9 +1,9 @@
 """Fixtures: attnlab as a process in a folder of its own, and the toy study."""
 
 import pytest
-from tests.lab.command_line import STUDIES, Attnlab
 
 from attnlab.lab.catalog import load_study
+from tests.lab.command_line import STUDIES, Attnlab
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ import textwrap
 from importlib import metadata
 
 import pytest
-from tests.lab.command_line import STUDIES, Attnlab
 
 from attnlab import papers
 from attnlab.errors import UserError
 from attnlab.lab import catalog
 from attnlab.lab.catalog import load_studies, load_study, study_names
+from tests.lab.command_line import STUDIES, Attnlab
 
 STUDY = """
 from dataclasses import dataclass

@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+
 from tests.lab.command_line import Attnlab
 
 RUN = ("reproduce", "toy", "--no-report")

@@ -6,7 +6,6 @@ import textwrap
 
 import pytest
 from rich.console import Console
-from tests.lab.command_line import STUDIES, Attnlab
 
 from attnlab.errors import UserError
 from attnlab.lab.engine import InProcess
@@ -14,6 +13,7 @@ from attnlab.lab.ledger import count_verdicts, judge, ledger, select, view
 from attnlab.lab.runner import run_cells
 from attnlab.lab.store import Store
 from attnlab.lab.study import Claim, Judgement, View
+from tests.lab.command_line import STUDIES, Attnlab
 
 QUIET = Console(quiet=True)
 

@@ -9,10 +9,10 @@ import sys
 import threading
 
 import pytest
-from tests.lab.command_line import HEAR_INTERRUPTS
 
 from attnlab.errors import UserError
 from attnlab.report.server import make_server
+from tests.lab.command_line import HEAR_INTERRUPTS
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from tests.separation.paper_sweeps import attention_sweeps
 
 from attnlab.errors import UserError
 from attnlab.separation import simulation, theory
@@ -21,6 +20,7 @@ from attnlab.separation.simulation import (
     success_indicators_full,
 )
 from attnlab.stats.binomial import agreement, clopper_pearson
+from tests.separation.paper_sweeps import attention_sweeps
 
 
 def count(estimate):

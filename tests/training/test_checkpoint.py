@@ -13,13 +13,13 @@ import numpy as np
 import optax
 import pytest
 import safetensors.numpy
-from tests.training.members import ADAM, SGD, bowl_score, bowls, run
 
 from attnlab.errors import AttnlabError, UserError
 from attnlab.training.checkpoint import METADATA, describe, fingerprint, load, save
 from attnlab.training.guard import Guard
 from attnlab.training.outcome import Event, Trained
 from attnlab.training.population import member_keys
+from tests.training.members import ADAM, SGD, bowl_score, bowls, run
 
 STEPS, CHUNK = 44, 8  # five whole chunks and a short one
 CHUNKS = -(-STEPS // CHUNK)

@@ -11,6 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
+from attnlab.errors import UserError
+from attnlab.training import population
+from attnlab.training.guard import Guard
+from attnlab.training.population import member_keys, train
 from tests.training.members import (
     CURVATURE,
     OPTIMUM,
@@ -22,11 +27,6 @@ from tests.training.members import (
     descent,
     run,
 )
-
-from attnlab.errors import UserError
-from attnlab.training import population
-from attnlab.training.guard import Guard
-from attnlab.training.population import member_keys, train
 
 EPS = np.finfo(np.float32).eps
 RATES = [0.05, 0.1, 0.5, 1.0]

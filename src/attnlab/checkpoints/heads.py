@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlab.checkpoints.forms import Sizes
 from attnlab.checkpoints.names import AttentionLayer, Layout, Scheme, Shapes
 from attnlab.errors import UserError
+from attnlab.rank.theory.public_sizes import Sizes
 from attnlab.tensor_files import Index
 
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from attnlab import arguments
-from attnlab.checkpoints.forms import Factor, Form, Sizes, factor, read_form
+from attnlab.checkpoints.forms import Factor, Form, factor, read_form
 from attnlab.checkpoints.heads import Cut, HeadCount, config_of, cut_layer, norms_of, rotary_in
 from attnlab.checkpoints.names import AttentionLayer, Stack, choose_stack, find_stacks
 from attnlab.errors import UserError
+from attnlab.rank.theory.public_sizes import Sizes
 from attnlab.tensor_files import Tensors, open_tensors
 
 METADATA = "attnlab.attention"  # key of a file's metadata: a mapping, and heads, as a JSON object

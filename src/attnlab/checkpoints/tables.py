@@ -10,9 +10,10 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from attnlab.checkpoints.forms import PUBLIC_SIZES, Form, Sizes
+from attnlab.checkpoints.forms import Form
 from attnlab.checkpoints.reading import CheckpointReading, HeadReading
 from attnlab.lab.presentation import TextTable
+from attnlab.rank.theory.public_sizes import PUBLIC_SIZES, Sizes
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,12 +12,10 @@ from typing import Any, Protocol, final, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, Shaped
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab import arguments
 from attnlab.errors import UserError
-
-PRNGKey = Key[Array, ""] | Shaped[Array, "2"]  # typed keys and the older pair of uint32
 
 
 @runtime_checkable
@@ -29,7 +27,7 @@ class NoiseLaw(Protocol):
         """How configs and tables call it."""
         ...
 
-    def sample(self, key: PRNGKey, dtype: Any = float) -> Float[Array, ""]:
+    def sample(self, key: PRNGKeyArray, dtype: Any = float) -> Float[Array, ""]:
         """One sigma."""
         ...
 
@@ -61,7 +59,7 @@ class Fixed:
     def name(self) -> str:
         return f"fixed:{_number(self.sigma)}"
 
-    def sample(self, key: PRNGKey, dtype: Any = float) -> Float[Array, ""]:
+    def sample(self, key: PRNGKeyArray, dtype: Any = float) -> Float[Array, ""]:
         return jnp.asarray(self.sigma, dtype)
 
     def quadrature(
@@ -87,7 +85,7 @@ class Uniform:
     def name(self) -> str:
         return f"uniform:{_number(self.high)}"
 
-    def sample(self, key: PRNGKey, dtype: Any = float) -> Float[Array, ""]:
+    def sample(self, key: PRNGKeyArray, dtype: Any = float) -> Float[Array, ""]:
         return self.high * jax.random.uniform(key, dtype=dtype)
 
     def quadrature(
@@ -137,7 +135,7 @@ class Categorical:
         """The weights, written out."""
         return self.weights or (1 / len(self.levels),) * len(self.levels)
 
-    def sample(self, key: PRNGKey, dtype: Any = float) -> Float[Array, ""]:
+    def sample(self, key: PRNGKeyArray, dtype: Any = float) -> Float[Array, ""]:
         levels = jnp.asarray(self.levels, dtype)
         if self.weights is None:
             return jax.random.choice(key, levels)

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab import arguments
 from attnlab.errors import UserError
-from attnlab.linear.noise import NoiseLaw, PRNGKey, Uniform
+from attnlab.linear.noise import NoiseLaw, Uniform
 
 TRIES = 8  # candidates a chi-square
 
@@ -88,7 +88,7 @@ class NoisyRegression:
         return jnp.broadcast_to(jnp.asarray(self.variance, dtype), (self.d,))
 
     def sample(
-        self, key: PRNGKey, dtype: Any = float, sigma: Float[Array, ""] | None = None
+        self, key: PRNGKeyArray, dtype: Any = float, sigma: Float[Array, ""] | None = None
     ) -> Prompt:
         """One sequence with its tokens."""
         for_sigma, for_normals = jax.random.split(key)
@@ -101,14 +101,14 @@ class NoisyRegression:
         return Prompt(X, jnp.dot(X, w, precision="highest") + sigma * xi, query, w, sigma)
 
     def sample_gram(
-        self, key: PRNGKey, dtype: Any = float, sigma: Float[Array, ""] | None = None
+        self, key: PRNGKeyArray, dtype: Any = float, sigma: Float[Array, ""] | None = None
     ) -> GramPrompt:
         """The Gram matrix of `sample(key)`: the same sequence, summed."""
         prompt = self.sample(key, dtype, sigma)
         return GramPrompt(gram(prompt.X, prompt.y), prompt.w, prompt.sigma)
 
     def direct_gram(
-        self, key: PRNGKey, dtype: Any = float, sigma: Float[Array, ""] | None = None
+        self, key: PRNGKeyArray, dtype: Any = float, sigma: Float[Array, ""] | None = None
     ) -> GramPrompt:
         """A Gram matrix of the same law without tokens: G = C W C^T, W Wishart(n, I_{d+1}).
 
@@ -123,7 +123,9 @@ class NoisyRegression:
         factor = jnp.concatenate([inputs, labels[None]])
         return GramPrompt(jnp.dot(factor, factor.T, precision="highest"), w, sigma)
 
-    def _sigma(self, key: PRNGKey, dtype: Any, sigma: Float[Array, ""] | None) -> Float[Array, ""]:
+    def _sigma(
+        self, key: PRNGKeyArray, dtype: Any, sigma: Float[Array, ""] | None
+    ) -> Float[Array, ""]:
         return self.noise.sample(key, dtype) if sigma is None else jnp.asarray(sigma, dtype)
 
 
@@ -139,7 +141,7 @@ def sums(G: Float[Array, "p p"]) -> Sums:
 
 
 def _vector_and_factor(
-    key: PRNGKey, d: int, p: int, n: int, dtype: Any
+    key: PRNGKeyArray, d: int, p: int, n: int, dtype: Any
 ) -> tuple[Float[Array, " d"], Float[Array, "p k"]]:
     """d normals and Bartlett's factor B, from one call of each generator.
 
@@ -174,7 +176,7 @@ def _chi_square(freedom: Array, normals: Array, uniforms: Array) -> Array:
 
 
 def context_with_spectrum(
-    key: PRNGKey, eigenvalues: Float[Array, " d"], n: int
+    key: PRNGKeyArray, eigenvalues: Float[Array, " d"], n: int
 ) -> Float[Array, "n d"]:
     """Inputs X in general position whose Sigma = X^T X has exactly these eigenvalues (n >= d).
 

@@ -14,13 +14,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab import arguments
 from attnlab.errors import UserError
 from attnlab.linear.models.predictors import EveryLayer, Predictor, ridge_weights
 from attnlab.linear.models.weights import Weights
-from attnlab.linear.noise import PRNGKey
 from attnlab.linear.problem import GramPrompt, NoisyRegression, gram
 from attnlab.stats.estimate import Estimate
 
@@ -31,7 +30,7 @@ BLOCK = 8192  # sequences computed at once, whatever the number asked for
 def adjusted_loss(
     predictor: Predictor,
     problem: NoisyRegression,
-    key: PRNGKey,
+    key: PRNGKeyArray,
     samples: int = 20_000,
     *,
     block: int = BLOCK,
@@ -44,7 +43,7 @@ def adjusted_loss(
 def sampled_query_loss(
     predictor: Predictor,
     problem: NoisyRegression,
-    key: PRNGKey,
+    key: PRNGKeyArray,
     samples: int = 20_000,
     *,
     block: int = BLOCK,
@@ -58,7 +57,7 @@ def sampled_query_loss(
 def unadjusted_loss(
     predictor: Predictor,
     problem: NoisyRegression,
-    key: PRNGKey,
+    key: PRNGKeyArray,
     samples: int = 20_000,
     *,
     block: int = BLOCK,
@@ -73,7 +72,7 @@ def loss_profile(
     predictor: Predictor,
     problem: NoisyRegression,
     sigmas: Sequence[float],
-    key: PRNGKey,
+    key: PRNGKeyArray,
     samples: int = 20_000,
     *,
     kind: Kind = "adjusted",
@@ -95,7 +94,7 @@ def loss_profile(
 def adjusted_loss_by_layer(
     network: Weights,
     problem: NoisyRegression,
-    key: PRNGKey,
+    key: PRNGKeyArray,
     samples: int = 20_000,
     *,
     sigma: float | None = None,
@@ -112,7 +111,7 @@ def adjusted_loss_by_layer(
 def losses(
     predictor: Predictor,
     problem: NoisyRegression,
-    key: PRNGKey,
+    key: PRNGKeyArray,
     samples: int,
     *,
     kind: Kind = "adjusted",

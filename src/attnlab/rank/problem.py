@@ -10,11 +10,10 @@ from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from attnlab import arguments
 from attnlab.errors import UserError
-from attnlab.linear.noise import PRNGKey
 
 Kind = Literal["nearest", "farthest", "biased"]
 Points = Literal["iid", "orthonormal"]
@@ -75,7 +74,7 @@ class Neighbours:
         """The index of the neighbour of y."""
         return jnp.argmin(self._costs(X, y))
 
-    def sample(self, key: PRNGKey, dtype: Any = float) -> NeighbourPrompt:
+    def sample(self, key: PRNGKeyArray, dtype: Any = float) -> NeighbourPrompt:
         """One prompt with a source of its own."""
         return self.prompt(jax.random.normal(key, (self.N + 1, self.d), dtype))
 
@@ -85,7 +84,7 @@ class Neighbours:
         y = unit(y) if self.source == "sphere" else y
         return NeighbourPrompt(X, y, X[self.answer(X, y)])
 
-    def sample_self(self, key: PRNGKey, dtype: Any = float) -> SelfPrompt:
+    def sample_self(self, key: PRNGKeyArray, dtype: Any = float) -> SelfPrompt:
         """One sequence in which every point asks for its neighbour among the others."""
         return self.self_prompt(jax.random.normal(key, (self.N, self.d), dtype))
 

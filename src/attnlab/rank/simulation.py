@@ -12,12 +12,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from attnlab import arguments
 from attnlab.compiling import filter_jit_lightly
 from attnlab.errors import UserError
-from attnlab.linear.noise import PRNGKey
 from attnlab.rank.problem import NeighbourPrompt, Neighbours
 from attnlab.stats.estimate import Estimate
 
@@ -27,7 +26,7 @@ Predictor = Callable[[Float[Array, "N d"], Float[Array, " d"]], Float[Array, " d
 def squared_error(
     predictor: Predictor,
     problem: Neighbours,
-    key: PRNGKey,
+    key: PRNGKeyArray,
     samples: int,
     *,
     chunk: int = 1024,
@@ -40,7 +39,7 @@ def squared_error(
 def self_squared_error(
     predictor: Predictor,
     problem: Neighbours,
-    key: PRNGKey,
+    key: PRNGKeyArray,
     samples: int,
     *,
     chunk: int = 1024,
@@ -56,7 +55,7 @@ def self_squared_error(
 def agreement_rate(
     predictor: Predictor,
     problem: Neighbours,
-    key: PRNGKey,
+    key: PRNGKeyArray,
     samples: int,
     *,
     chunk: int = 1024,
@@ -67,9 +66,9 @@ def agreement_rate(
 
 
 def paired_squared_error(
-    build: Callable[[PRNGKey], Predictor],
+    build: Callable[[PRNGKeyArray], Predictor],
     problem: Neighbours,
-    key: PRNGKey,
+    key: PRNGKeyArray,
     samples: int,
     *,
     chunk: int = 256,
@@ -84,28 +83,30 @@ def paired_squared_error(
 
 
 def _paired(
-    build: Callable[[PRNGKey], Predictor], problem: Neighbours, key: PRNGKey, dtype: Any
+    build: Callable[[PRNGKeyArray], Predictor], problem: Neighbours, key: PRNGKeyArray, dtype: Any
 ) -> Float[Array, ""]:
     for_network, for_prompt = jax.random.split(key)
     return _squared(build(for_network), problem, for_prompt, dtype)
 
 
 def _squared(
-    predictor: Predictor, problem: Neighbours, key: PRNGKey, dtype: Any
+    predictor: Predictor, problem: Neighbours, key: PRNGKeyArray, dtype: Any
 ) -> Float[Array, ""]:
     X, y, target = problem.sample(key, dtype)
     return jnp.sum((target - _answer(predictor, X, y)) ** 2)
 
 
 def _self_squared(
-    predictor: Predictor, problem: Neighbours, key: PRNGKey, dtype: Any
+    predictor: Predictor, problem: Neighbours, key: PRNGKeyArray, dtype: Any
 ) -> Float[Array, ""]:
     X, targets = problem.sample_self(key, dtype)
     answers = jax.vmap(lambda y: _answer(predictor, X, y))(X)
     return jnp.sum((targets - answers) ** 2) / len(X)
 
 
-def _agrees(predictor: Predictor, problem: Neighbours, key: PRNGKey, dtype: Any) -> Bool[Array, ""]:
+def _agrees(
+    predictor: Predictor, problem: Neighbours, key: PRNGKeyArray, dtype: Any
+) -> Bool[Array, ""]:
     prompt: NeighbourPrompt = problem.sample(key, dtype)
     answer = _answer(predictor, prompt.X, prompt.y)
     nearest = jnp.argmin(jnp.sum((prompt.X - answer[None, :]) ** 2, axis=1))
@@ -125,7 +126,7 @@ def _values(
     measure: Callable[..., Array],
     predictor: Any,
     problem: Neighbours,
-    key: PRNGKey,
+    key: PRNGKeyArray,
     samples: int,
     chunk: int,
     dtype: Any,
@@ -143,7 +144,7 @@ def _run(
     measure: Callable[..., Array],
     predictor: Any,
     problem: Neighbours,
-    key: PRNGKey,
+    key: PRNGKeyArray,
     samples: int,
     chunk: int,
     dtype: Any,

@@ -2,12 +2,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.linear.kernels.cuda_on_host import needs_compiler, own_cache
 
 from attnlab.linear.kernels.axis import answers, answers_and_jacobian, from_numbers, numbers, packed
 from attnlab.linear.models.axis import AxisWeights
 from attnlab.linear.models.transformer import final_weights
 from attnlab.linear.problem import NoisyRegression
+from tests.linear.kernels.cuda_on_host import needs_compiler, own_cache
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

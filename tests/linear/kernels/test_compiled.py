@@ -1,9 +1,9 @@
 import jax.numpy as jnp
 import pytest
-from tests.linear.kernels.cuda_on_host import needs_compiler, own_cache
 
 from attnlab.errors import UserError
 from attnlab.linear.kernels.cuda import compiled
+from tests.linear.kernels.cuda_on_host import needs_compiler, own_cache
 
 __all__ = ["own_cache"]
 

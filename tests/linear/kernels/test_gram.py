@@ -2,8 +2,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.linear.kernels.cuda_on_host import needs_compiler, own_cache
-from tests.linear.prompts import full_weights
 
 from attnlab.errors import UserError
 from attnlab.linear.kernels import gram_cuda
@@ -12,6 +10,8 @@ from attnlab.linear.models.transformer import final_weights
 from attnlab.linear.models.weights import FullWeights
 from attnlab.linear.noise import Uniform
 from attnlab.linear.problem import NoisyRegression, gram
+from tests.linear.kernels.cuda_on_host import needs_compiler, own_cache
+from tests.linear.prompts import full_weights
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import safetensors.numpy
-from tests.linear.prompts import diag_weights, full_weights
 
 from attnlab.errors import UserError
 from attnlab.linear.models import files
 from attnlab.linear.models.files import FORMAT, load_linear, save_linear
 from attnlab.linear.noise import Categorical
 from attnlab.linear.theory.constructions import gradient_descent
+from tests.linear.prompts import diag_weights, full_weights
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

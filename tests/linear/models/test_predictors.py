@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import sklearn.linear_model
 from scipy import integrate
-from tests.linear.prompts import full_weights
 
 from attnlab.errors import UserError
 from attnlab.linear.models import predictors as predictors
@@ -13,6 +12,7 @@ from attnlab.linear.models.transformer import token_form
 from attnlab.linear.models.tuned_ridge import ridge_sample, tune_const_ridge, tune_ridge
 from attnlab.linear.noise import Categorical, Fixed, Uniform
 from attnlab.linear.problem import NoisyRegression, gram
+from tests.linear.prompts import full_weights
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

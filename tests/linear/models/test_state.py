@@ -2,12 +2,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.linear.prompts import diag_weights, full_weights, prompt
 
 from attnlab.linear.models import state
 from attnlab.linear.models.transformer import gram_form, implicit_weights, token_form
 from attnlab.linear.models.weights import Omegas
 from attnlab.linear.problem import gram
+from tests.linear.prompts import diag_weights, full_weights, prompt
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

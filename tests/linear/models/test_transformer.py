@@ -2,7 +2,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.linear.prompts import diag_weights, full_weights, prompt
 
 from attnlab.errors import UserError
 from attnlab.linear.models.transformer import (
@@ -15,6 +14,7 @@ from attnlab.linear.models.transformer import (
 )
 from attnlab.linear.models.weights import DiagWeights, FullWeights, GDPlusPlus, Omegas
 from attnlab.linear.problem import context_with_spectrum, gram
+from tests.linear.prompts import diag_weights, full_weights, prompt
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

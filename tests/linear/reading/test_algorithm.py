@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.linear.prompts import full_weights
 
 from attnlab.errors import UserError
 from attnlab.linear.models.bayes import Bayes
@@ -23,6 +22,7 @@ from attnlab.linear.reading.tables import tables
 from attnlab.linear.reading.words import sentences
 from attnlab.linear.simulation import adjusted_loss, loss_profile
 from attnlab.linear.theory import constructions as constructions
+from tests.linear.prompts import full_weights
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

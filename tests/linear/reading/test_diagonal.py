@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.linear.prompts import diag_weights, full_weights
 
 from attnlab.linear.models.weights import FullWeights
 from attnlab.linear.reading.diagonal import diagonal_of, nearest_diagonal, nearest_gd_plus_plus
+from tests.linear.prompts import diag_weights, full_weights
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

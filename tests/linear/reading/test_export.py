@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.linear.prompts import diag_weights, full_weights, prompt
 
 from attnlab.errors import UserError
 from attnlab.linear.models.transformer import token_form
 from attnlab.linear.reading.export import export_numpy, numpy_source
 from attnlab.linear.theory.constructions import least_squares_network
+from tests.linear.prompts import diag_weights, full_weights, prompt
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

@@ -10,12 +10,6 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
-from tests.linear.regressor.problems import (
-    excess_share,
-    extreme_contexts,
-    orthogonal,
-    study_problems,
-)
 
 import attnlab.linear.weights
 from attnlab.errors import UserError
@@ -29,6 +23,12 @@ from attnlab.linear.regressor.recursion import answers
 from attnlab.linear.regressor.scale_free_bayes import scale_free_bayes
 from attnlab.linear.regressor.scaling import centred, scaled
 from attnlab.linear.regressor.shipped import Share, networks_for, shipped
+from tests.linear.regressor.problems import (
+    excess_share,
+    extreme_contexts,
+    orthogonal,
+    study_problems,
+)
 
 FILES = sorted(Path(attnlab.linear.weights.__file__).parent.glob("regressor_*.safetensors"))
 SHAPES = [(20, 10), (9, 3), (6, 14), (300, 4)]  # n and d

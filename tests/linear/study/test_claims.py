@@ -3,12 +3,12 @@
 from functools import cache
 
 import pytest
-from tests.linear.study.rows import changed, made_up
 
 from attnlab.lab.ledger import judge
 from attnlab.linear.study import grids, study
 from attnlab.linear.study.table_1 import LAWS, PAPER
 from attnlab.linear.weights import shipped as reference
+from tests.linear.study.rows import changed, made_up
 
 CORRECTED = {"theorem-4.1", "lemma-4.3", "lemma-4.4", "section-5.3"}
 FAILS = {"three-levels-not-better"}  # by the paper's own table

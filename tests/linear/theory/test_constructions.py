@@ -5,7 +5,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.linear.prompts import prompt
 
 from attnlab.errors import UserError
 from attnlab.linear.models.predictors import GradientDescent, ridge_weights
@@ -19,6 +18,7 @@ from attnlab.linear.noise import Fixed
 from attnlab.linear.problem import NoisyRegression, context_with_spectrum, gram
 from attnlab.linear.theory import constructions as constructions
 from attnlab.linear.theory.convergence import layers_needed
+from tests.linear.prompts import prompt
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

@@ -3,11 +3,11 @@ import math
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.linear.prompts import full_weights
 
 from attnlab.errors import UserError
 from attnlab.linear.models.transformer import token_form
 from attnlab.linear.theory import convergence
+from tests.linear.prompts import full_weights
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.conftest import in_double_precision
 
 from attnlab.errors import UserError
 from attnlab.linear.models.axis import AxisWeights
@@ -17,6 +16,7 @@ from attnlab.linear.training import fresh_sample
 from attnlab.linear.training.axis_growth import Effort, grow_full
 from attnlab.linear.training.fresh_sample import Objective, Sampling, begin, chosen, search_many
 from attnlab.linear.training.recipes import noise_tables
+from tests.conftest import in_double_precision
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

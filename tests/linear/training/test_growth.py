@@ -4,7 +4,6 @@ import math
 import jax
 import numpy as np
 import pytest
-from tests.conftest import in_double_precision
 
 from attnlab.errors import UserError
 from attnlab.linear.models.predictors import ridge_weights
@@ -24,6 +23,7 @@ from attnlab.linear.training.fixed_sample import (
 )
 from attnlab.linear.training.growth import Effort, grow
 from attnlab.linear.training.levenberg_marquardt import Diagnosis, Fit
+from tests.conftest import in_double_precision
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

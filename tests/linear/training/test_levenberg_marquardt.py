@@ -4,8 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.conftest import in_double_precision
-from tests.linear.prompts import diag_weights, full_weights
 
 from attnlab.errors import UserError
 from attnlab.linear.models.transformer import final_weights, spectral_form
@@ -23,6 +21,8 @@ from attnlab.linear.training.levenberg_marquardt import (
     SequenceLeastSquares,
     levenberg_marquardt,
 )
+from tests.conftest import in_double_precision
+from tests.linear.prompts import diag_weights, full_weights
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

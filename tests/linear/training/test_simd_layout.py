@@ -2,7 +2,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.conftest import in_double_precision
 
 from attnlab.linear.models.transformer import gram_form
 from attnlab.linear.models.weights import DiagWeights, GDPlusPlus, Omegas
@@ -12,6 +11,7 @@ from attnlab.linear.training import diagonal_jacobian as jacobian
 from attnlab.linear.training import simd_layout as lanes
 from attnlab.linear.training.families import DiagonalLeastSquares, sequence_losses
 from attnlab.linear.training.fixed_sample import draw
+from tests.conftest import in_double_precision
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

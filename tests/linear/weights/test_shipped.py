@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from attnlab.linear.weights.pack import pack
 
 from attnlab.errors import AttnlabError, UserError
 from attnlab.linear.weights import shipped as reference
+from attnlab.linear.weights.pack import pack
 
 
 def _npz(path, **losses):

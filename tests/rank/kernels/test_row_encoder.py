@@ -7,8 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.rank.models import numpy_encoder as oracle
-from tests.rank.models.numpy_encoder import difference, generator, perturbed
 
 from attnlab.rank.kernels import row_encoder
 from attnlab.rank.kernels.attention_pallas import attend_rows, attend_rows_backward
@@ -23,6 +21,8 @@ from attnlab.rank.models.encoder import (
     encode_batch,
 )
 from attnlab.rank.models.head_products import attend
+from tests.rank.models import numpy_encoder as oracle
+from tests.rank.models.numpy_encoder import difference, generator, perturbed
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

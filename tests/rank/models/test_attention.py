@@ -6,8 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.rank.models import numpy_encoder as oracle
-from tests.rank.models.numpy_encoder import difference, generator, matrices, points
 
 from attnlab.errors import UserError
 from attnlab.rank.models import head_products
@@ -19,6 +17,8 @@ from attnlab.rank.models.attention import (
     score_matrices,
 )
 from attnlab.rank.models.head_products import attend
+from tests.rank.models import numpy_encoder as oracle
+from tests.rank.models.numpy_encoder import difference, generator, matrices, points
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

@@ -5,8 +5,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.rank.models import numpy_encoder as oracle
-from tests.rank.models.numpy_encoder import difference, generator, matrices, perturbed, points
 
 from attnlab.errors import UserError
 from attnlab.rank.models.attention import from_matrices
@@ -18,6 +16,8 @@ from attnlab.rank.models.encoder import (
     point_loss,
 )
 from attnlab.rank.models.encoder_init import initialise, start_at
+from tests.rank.models import numpy_encoder as oracle
+from tests.rank.models.numpy_encoder import difference, generator, matrices, perturbed, points
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from tests.rank.study import evidence
 
 from attnlab.lab.ledger import judge
 from attnlab.rank.study import grids, study
+from tests.rank.study import evidence
 
 CORRECTED = {"fact-3", "theorem-4-decay", "heads-times-rank"}
 NOT_QUICK = {

@@ -2,7 +2,6 @@ import math
 
 import numpy as np
 import pytest
-from tests.separation.paper_sweeps import attention_sweeps, regression_sweeps
 
 from attnlab.errors import UserError
 from attnlab.separation.models import (
@@ -20,6 +19,7 @@ from attnlab.separation.models import (
 )
 from attnlab.separation.problem import CrossAttentionPair, RegressionPair, SelfAttentionPair
 from attnlab.separation.rademacher import rademacher
+from tests.separation.paper_sweeps import attention_sweeps, regression_sweeps
 
 
 def signs_of(seed, *shape):

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.separation.paper_sweeps import attention_sweeps
 
 from attnlab.errors import UserError
 from attnlab.separation import theory
 from attnlab.separation.models import NETWORKS, TIE, AttentionNetwork
 from attnlab.separation.problem import CrossAttentionPair, RegressionPair, SelfAttentionPair
+from tests.separation.paper_sweeps import attention_sweeps
 
 PAIRS = (SelfAttentionPair, CrossAttentionPair)
 SIZES = [(2, 4), (4, 4), (6, 4), (3, 5), (6, 5), (12, 5), (4, 6), (8, 6), (20, 6)]

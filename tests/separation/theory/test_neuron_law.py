@@ -3,7 +3,6 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.separation.paper_sweeps import attention_sweeps
 
 from attnlab.errors import UserError
 from attnlab.separation import theory
@@ -11,6 +10,7 @@ from attnlab.separation.models import AttentionNetwork
 from attnlab.separation.problem import SelfAttentionPair
 from attnlab.separation.theory import NeuronLaw
 from attnlab.separation.theory.neuron_law import binomial_weights
+from tests.separation.paper_sweeps import attention_sweeps
 
 
 def law(q, r, fire=0.25, exceed=(0.0, 0.0, 0.0)):

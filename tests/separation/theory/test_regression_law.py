@@ -3,7 +3,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from tests.separation.paper_sweeps import regression_sweeps
 
 from attnlab.errors import UserError
 from attnlab.separation import theory
@@ -17,6 +16,7 @@ from attnlab.separation.models import (
 from attnlab.separation.problem import RegressionPair
 from attnlab.separation.simulation import sign_sums
 from attnlab.stats.binomial import clopper_pearson
+from tests.separation.paper_sweeps import regression_sweeps
 
 
 def brute_force(problem, tau):

@@ -11,13 +11,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 from scipy import optimize
 
 from attnlab import arguments
 from attnlab.errors import UserError
 from attnlab.linear.models.predictors import ConstRidge, TunedRidge, noise_estimate
-from attnlab.linear.noise import PRNGKey
 from attnlab.linear.problem import NoisyRegression, sums
 
 
@@ -35,7 +34,7 @@ class RidgeSample(NamedTuple):
         return float(0.5 * np.mean(np.sum(error**2, axis=1)))
 
 
-def ridge_sample(problem: NoisyRegression, key: PRNGKey, samples: int) -> RidgeSample:
+def ridge_sample(problem: NoisyRegression, key: PRNGKeyArray, samples: int) -> RidgeSample:
     """A sample of the problem; unit input variance and n > d."""
     samples = arguments.integer("samples", samples, 1)
     if problem.variance != 1.0:
@@ -56,7 +55,9 @@ def _draw(problem: NoisyRegression, keys: Array) -> tuple[Array, ...]:
     return jax.vmap(one)(keys)
 
 
-def tune_const_ridge(problem: NoisyRegression, key: PRNGKey, samples: int = 20_000) -> ConstRidge:
+def tune_const_ridge(
+    problem: NoisyRegression, key: PRNGKeyArray, samples: int = 20_000
+) -> ConstRidge:
     """The constant with the least adjusted loss on a sample; its limit is `ConstRidge.optimal`."""
     if problem.noise.second_moment() == 0:
         return ConstRidge(0.0)
@@ -67,7 +68,7 @@ def tune_const_ridge(problem: NoisyRegression, key: PRNGKey, samples: int = 20_0
     return ConstRidge(float(np.exp(found.x)))
 
 
-def tune_ridge(problem: NoisyRegression, key: PRNGKey, samples: int = 20_000) -> TunedRidge:
+def tune_ridge(problem: NoisyRegression, key: PRNGKeyArray, samples: int = 20_000) -> TunedRidge:
     """m and t of TUNEDRR with the least adjusted loss on a sample, by Nelder-Mead in logarithms.
 
     Without noise every m and t is as good; 1 and 1 are returned.

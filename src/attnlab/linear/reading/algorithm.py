@@ -13,7 +13,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, PRNGKeyArray
 
 from attnlab import arguments
 from attnlab.errors import UserError
@@ -21,7 +21,6 @@ from attnlab.linear.models.bayes import Bayes
 from attnlab.linear.models.files import family_of, size_of
 from attnlab.linear.models.predictors import LinearTransformer
 from attnlab.linear.models.weights import FullWeights, GDPlusPlus, Omegas, Weights
-from attnlab.linear.noise import PRNGKey
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.reading import contexts
 from attnlab.linear.reading.diagonal import (
@@ -118,7 +117,7 @@ def read_linear(
     weights: Weights,
     problem: NoisyRegression,
     *,
-    key: PRNGKey | None = None,
+    key: PRNGKeyArray | None = None,
     samples: int = SAMPLES,
     sigmas: Sequence[float] | None = None,
 ) -> LinearReading:
@@ -176,7 +175,7 @@ class _Draws:
 
     weights: Weights
     problem: NoisyRegression
-    key: PRNGKey
+    key: PRNGKeyArray
     samples: int
 
     def level(self, sigma: float, omegas: Omegas) -> tuple[LevelReading, tuple[LayerAt, ...]]:

@@ -12,11 +12,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, PRNGKeyArray
 
 from attnlab.errors import UserError
 from attnlab.linear.models.predictors import Predictor, ridge_weights
-from attnlab.linear.noise import Fixed, NoiseLaw, PRNGKey, Uniform
+from attnlab.linear.noise import Fixed, NoiseLaw, Uniform
 from attnlab.linear.problem import GramPrompt, NoisyRegression
 
 BLOCK = 4096  # sequences computed at once
@@ -49,7 +49,7 @@ def noise_levels(noise: NoiseLaw) -> tuple[float, ...]:
 
 
 def contexts(
-    problem: NoisyRegression, key: PRNGKey, samples: int, sigma: float | None, dtype: Any
+    problem: NoisyRegression, key: PRNGKeyArray, samples: int, sigma: float | None, dtype: Any
 ) -> Contexts:
     """`samples` sequences; sequence i has the key fold_in(key, i)."""
     level = None

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, PRNGKeyArray
 
 from attnlab import arguments
 from attnlab.errors import UserError
-from attnlab.linear.noise import NoiseLaw, PRNGKey
+from attnlab.linear.noise import NoiseLaw
 from attnlab.linear.problem import NoisyRegression
 from attnlab.stats.estimate import Estimate
 
@@ -42,14 +42,14 @@ class Sample(NamedTuple):
         return Estimate(value, error, self.drawn)
 
 
-def draw(problem: NoisyRegression, key: PRNGKey, count: int) -> Sample:
+def draw(problem: NoisyRegression, key: PRNGKeyArray, count: int) -> Sample:
     """`count` sequences with equal weights."""
     G, sigma = _sequences(problem, key, arguments.integer("count", count, 1))
     return Sample(G, _oracle(G, sigma), np.full(count, 1 / count), count)
 
 
 def draw_extremes(
-    problem: NoisyRegression, key: PRNGKey, draws: int, count: int, kept: int
+    problem: NoisyRegression, key: PRNGKeyArray, draws: int, count: int, kept: int
 ) -> Sample:
     """Of `draws` times `count` sequences the `kept` largest in |Sigma| and in lambda = sum y^2.
 
@@ -132,13 +132,13 @@ def join_tail(
     )
 
 
-def generator(key: PRNGKey) -> np.random.Generator:
+def generator(key: PRNGKeyArray) -> np.random.Generator:
     """NumPy's generator with a JAX key for its seed."""
     return np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
 
 
 def _sequences(
-    problem: NoisyRegression, key: PRNGKey, count: int
+    problem: NoisyRegression, key: PRNGKeyArray, count: int
 ) -> tuple[Float[np.ndarray, "N p p"], Float[np.ndarray, " N"]]:
     """G = F F^T with F = [B_x; w^T B_x + sigma B_y] and B Bartlett's factor; and the sigmas."""
     d, n, p = problem.d, problem.n, problem.d + 1
@@ -183,7 +183,7 @@ def _largest(G: Float[np.ndarray, "N p p"], kept: int) -> np.ndarray:
     return np.unique([np.argsort(-size, kind="stable")[:kept] for size in sizes])
 
 
-def _levels(noise: NoiseLaw, key: PRNGKey, count: int) -> Float[np.ndarray, " count"]:
+def _levels(noise: NoiseLaw, key: PRNGKeyArray, count: int) -> Float[np.ndarray, " count"]:
     return np.asarray(_sampler(noise, count)(jax.random.split(key, count)))
 
 

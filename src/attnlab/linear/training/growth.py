@@ -15,11 +15,11 @@ from typing import Any, final
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from attnlab import arguments
 from attnlab.errors import UserError
 from attnlab.linear.models.weights import DiagWeights, Omegas
-from attnlab.linear.noise import PRNGKey
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.theory import laws
 from attnlab.linear.training.families import (
@@ -113,7 +113,7 @@ class TrainedDepth:
 def grow(
     family: Family,
     problem: NoisyRegression,
-    key: PRNGKey,
+    key: PRNGKeyArray,
     depth: int,
     trained: Sequence[TrainedDepth] = (),
     effort: Effort = Effort(),  # noqa: B008 (frozen)
@@ -147,7 +147,7 @@ def grow(
 
 
 def _grow_spectral(
-    problem: NoisyRegression, key: PRNGKey, shallower: Grown, fresh: Sample, effort: Effort
+    problem: NoisyRegression, key: PRNGKeyArray, shallower: Grown, fresh: Sample, effort: Effort
 ) -> TrainedDepth:
     """GD++ on the exact law of the eigenvalues: no sample, hence no tail to look for."""
     key = jax.random.fold_in(key, STARTS)
@@ -177,7 +177,7 @@ def _fit_spectral(
     return further, sum(fit.iterations for fit in [*fits, further])
 
 
-def _extremes(problem: NoisyRegression, key: PRNGKey, effort: Effort) -> Sample:
+def _extremes(problem: NoisyRegression, key: PRNGKeyArray, effort: Effort) -> Sample:
     """The sequences that a network may blow up on, of many more than any sample holds."""
     own = jax.random.fold_in(jax.random.fold_in(key, EVALUATION), 1)
     return draw_extremes(problem, own, EXTREME_POOLS, effort.pool, max(effort.tail // 8, 1))
@@ -186,7 +186,7 @@ def _extremes(problem: NoisyRegression, key: PRNGKey, effort: Effort) -> Sample:
 def _grow_diagonal(
     extremes: Sample,
     problem: NoisyRegression,
-    key: PRNGKey,
+    key: PRNGKeyArray,
     shallower: Grown,
     fresh: Sample,
     effort: Effort,
@@ -240,7 +240,7 @@ def _grow_diagonal(
 
 
 def _diagonal_starts(
-    problem: NoisyRegression, key: PRNGKey, shallower: Grown, effort: Effort
+    problem: NoisyRegression, key: PRNGKeyArray, shallower: Grown, effort: Effort
 ) -> list[Any]:
     """New layers near zero, and the GD++ of this depth: the way down where there is no noise."""
     near_zero = starting_points(shallower, problem, key, effort.starts)
@@ -248,7 +248,7 @@ def _diagonal_starts(
 
 
 def _gd_plus_plus(
-    problem: NoisyRegression, key: PRNGKey, shallower: Grown, ladders_tried: int, rarest: float
+    problem: NoisyRegression, key: PRNGKeyArray, shallower: Grown, ladders_tried: int, rarest: float
 ) -> DiagWeights | Omegas:
     """GD++ with a layer more than the shallower network, in that network's family."""
     steps = ladders(problem, key, shallower.depth + 1, ladders_tried)

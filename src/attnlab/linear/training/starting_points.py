@@ -10,9 +10,9 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
 from attnlab.linear.models.weights import DiagWeights, GDPlusPlus, Omegas
-from attnlab.linear.noise import PRNGKey
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.training.fixed_sample import generator
 
@@ -25,7 +25,7 @@ LADDER = (2.0, 4.0)  # growth of the omegas of GD++ from layer to layer; Theorem
 
 
 def starting_points(
-    shallower: Grown, problem: NoisyRegression, key: PRNGKey, count: int
+    shallower: Grown, problem: NoisyRegression, key: PRNGKeyArray, count: int
 ) -> list[Grown]:
     """The shallower network with `count` new layers near zero, each put first, midway and last.
 
@@ -57,7 +57,9 @@ def starting_points(
     return [insert_layer(shallower, place, layer) for layer in layers for place in places]
 
 
-def ladders(problem: NoisyRegression, key: PRNGKey, depth: int, count: int) -> list[GDPlusPlus]:
+def ladders(
+    problem: NoisyRegression, key: PRNGKeyArray, depth: int, count: int
+) -> list[GDPlusPlus]:
     """GD++ with steps and preconditioners that grow geometrically, as those of Theorem 5.1 do."""
     rng = generator(key)
     unit = -1 / (problem.n + problem.d)

@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 
 from attnlab import arguments
-from attnlab.checkpoints.forms import PUBLIC_SIZES
 from attnlab.lab.cell import CellKind, Outcome
 from attnlab.rank.problem import Neighbours
 from attnlab.rank.simulation import squared_error
@@ -20,6 +19,7 @@ from attnlab.rank.study.training import key_seed
 from attnlab.rank.theory.adversary import train_adversary
 from attnlab.rank.theory.decay import correlation, correlation_by_thresholds
 from attnlab.rank.theory.lower_bound import lower_bound
+from attnlab.rank.theory.public_sizes import PUBLIC_SIZES
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab import arguments
 from attnlab.compiling import filter_jit_lightly
 from attnlab.errors import UserError
-from attnlab.linear.noise import PRNGKey
 from attnlab.rank.problem import Neighbours
 from attnlab.rank.theory.lower_bound import check_head
 
@@ -60,7 +59,7 @@ class GeneralisedHeads(eqx.Module):
 
 
 def random_adversary(
-    key: PRNGKey,
+    key: PRNGKeyArray,
     d: int,
     r: int,
     heads: int,
@@ -98,7 +97,7 @@ def random_adversary(
 
 
 def train_adversary(
-    key: PRNGKey,
+    key: PRNGKeyArray,
     d: int,
     r: int,
     heads: int,
@@ -122,11 +121,11 @@ def train_adversary(
     schedule = optax.cosine_decay_schedule(arguments.positive("rate", rate), steps)
     optimiser: Any = optax.adam(schedule)
 
-    def loss(model: GeneralisedHeads, key: PRNGKey) -> Array:
+    def loss(model: GeneralisedHeads, key: PRNGKeyArray) -> Array:
         X, y, target = jax.vmap(problem.prompt)(jax.random.normal(key, (batch, 3, d), dtype))
         return jnp.mean(jnp.sum((target - jax.vmap(model)(X, y)) ** 2, axis=1))
 
-    def run(key: PRNGKey) -> tuple[GeneralisedHeads, Array]:
+    def run(key: PRNGKeyArray) -> tuple[GeneralisedHeads, Array]:
         start = random_adversary(
             key, d, r, heads, scalar_values=scalar_values, width=width, dtype=dtype
         )

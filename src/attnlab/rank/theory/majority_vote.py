@@ -13,12 +13,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 from scipy import special, stats
 
 from attnlab import arguments
 from attnlab.errors import UserError
-from attnlab.linear.noise import PRNGKey
 from attnlab.maths.harmonics import marginal_constant
 from attnlab.rank.problem import unit
 from attnlab.rank.theory.constructions import attention_weights
@@ -110,7 +109,9 @@ def majority_vote(
     return MajorityVote(first, second, basis / gain)
 
 
-def random_directions(key: PRNGKey, d: int, heads: int, dtype: Any = float) -> Float[Array, "H d"]:
+def random_directions(
+    key: PRNGKeyArray, d: int, heads: int, dtype: Any = float
+) -> Float[Array, "H d"]:
     """Uniform q_1..q_H."""
     d, heads = arguments.integer("d", d, 2), arguments.integer("heads", heads, 1)
     return unit(jax.random.normal(key, (heads, d), dtype))

@@ -1,0 +1,40 @@
+"""Width, heads and rank of published transformers: nearly all choose H r = d.
+
+Source: Amsel, Yehudai, Bruna (arXiv 2407.16153), Appendix A, and the models' own settings.
+"""
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Width d, heads H and rank r of a layer; key and value heads are shared by groups of heads."""
+
+    d: int
+    heads: int
+    rank: int
+    key_value_heads: int | None = None
+
+    @property
+    def share(self) -> float:
+        """H r / d, which is 1 by the habit of choosing r = d / H."""
+        return self.heads * self.rank / self.d
+
+    @property
+    def least_angle(self) -> float:
+        """The smallest angle to the identity, in degrees, that a form of rank r can have.
+
+        arccos sqrt(r / d): trace(A) <= sum(sigma) <= sqrt(r) ||A||_F, with equality for a multiple
+        of a projection onto r dimensions. To -I the largest is 180 degrees less that.
+        """
+        return math.degrees(math.acos(math.sqrt(min(self.rank / self.d, 1.0))))
+
+
+PUBLIC_SIZES = {
+    "Vaswani et al. 2017": Sizes(512, 8, 64),
+    "LLaMA-65B": Sizes(8192, 64, 128),
+    "GPT-NeoX-20B": Sizes(6144, 64, 96),
+    "Qwen2.5-7B": Sizes(3584, 28, 128),
+    "Gemma-3-4B": Sizes(2560, 8, 256),
+}
