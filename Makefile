@@ -7,14 +7,14 @@ DEV := $(VENV)/.installed-dev
 
 .PHONY: help reproduce test check docs bench clean
 help:
-	@echo "make reproduce   run every study at --scale quick, print the ledger, write the report"
+	@echo "make reproduce   run every study at --scale quick on all cores, print the ledger, write the report"
 	@echo "make test        lint, types and the whole test suite"
 	@echo "make docs        build the documentation into docs/_build/html"
 	@echo "make bench       run the benchmarks that print the numbers of benchmarks/RESULTS.md"
 	@echo "make clean       remove the virtual environment and what the program made here"
 
 reproduce: $(RUNTIME)
-	$(BIN)/attnlab reproduce --scale quick
+	$(BIN)/attnlab reproduce --scale quick --workers `$(BIN)/python -c 'import os; print(os.cpu_count())'`
 
 test: $(DEV)
 	$(BIN)/ruff check .

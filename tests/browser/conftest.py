@@ -15,6 +15,7 @@ from attnlab.lab.catalog import load_study
 from attnlab.lab.store import Store
 from attnlab.report.server import make_server
 from attnlab.report.site import write_report
+from tests.report.conftest import judged
 
 STUDIES = Path(__file__).parent.parent / "report" / "studies"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -43,7 +44,9 @@ def report(tmp_path_factory) -> Path:
     garden = load_study("garden", STUDIES)
     store = Store(tmp_path_factory.mktemp("garden") / "store")
     importlib.import_module("attnlab_study_garden").fill(store)
-    return write_report(store, [garden], "quick", 0, tmp_path_factory.mktemp("out") / "site").parent
+    return write_report(
+        store, judged(store, garden), tmp_path_factory.mktemp("out") / "site"
+    ).parent
 
 
 @pytest.fixture(scope="session")

@@ -1,15 +1,18 @@
 import io
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 from attnlab.checkpoints.figures import FEW, checkpoint_figures, pictures
+from attnlab.checkpoints.reader import Options, reader
 from attnlab.checkpoints.reading import CheckpointReading, read_checkpoint
-from attnlab.checkpoints.tables import print_checkpoint, spread, summary, tables
-from attnlab.report import theme
+from attnlab.checkpoints.tables import spread, summary, tables
+from attnlab.drawing import theme
+from attnlab.report.terminal import print_reading
 from tests.checkpoints.checkpoint_files import Heads, arrays_of, planted, save
 
 RANKS = [1, 2, 3, 3]
@@ -28,7 +31,7 @@ def reading(tmp_path_factory, seed) -> CheckpointReading:
 def printed(reading: CheckpointReading, width: int, terminal: bool = True) -> str:
     buffer = io.StringIO()
     console = Console(file=buffer, width=width, force_terminal=terminal, color_system=None)
-    print_checkpoint(reading, console)
+    print_reading(reader.read(Path(reading.path), Options(heads=4)), reading.path, console)
     return buffer.getvalue()
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from attnlab import cli
+from attnlab.cli.main import run_line
 from tests.lab.command_line import STUDIES, Attnlab, snapshot
 
 
@@ -36,7 +36,7 @@ def main(tmp_path, monkeypatch, capsys):
     def run(*arguments):
         capsys.readouterr()
         try:
-            code = cli._main([str(each) for each in arguments])
+            code = run_line([str(each) for each in arguments])
         except SystemExit as stop:  # the parser ends --help so
             code = stop.code or 0
         return Ended(code, *capsys.readouterr())

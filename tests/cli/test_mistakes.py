@@ -25,7 +25,7 @@ MISTAKES = {
     "reproduce toy --workers many": ("--workers", "an integer", "'many'"),
     "reproduce toy --workers -2": ("--workers", "0 (this process) or more", "-2"),
     "reproduce toy --bogus": ("--bogus", "'attnlab reproduce --help' lists what is accepted"),
-    "reproduce toy --stor x": ("--stor", "--store DIR"),
+    "reproduce toy --stor x": ("--stor", "did you mean --store?"),
     "reproduce toy --seed": ("--seed", "'attnlab reproduce --help'"),
     "run nosuch": ("'nosuch'", "separation_attention", "toy_square"),
     "run separation_attention --n 205": ("n must be a positive multiple of d - 2 = 20, got 205.",),
@@ -33,21 +33,23 @@ MISTAKES = {
     "run separation_attention --m 0": ("m must be an integer of at least 1, got 0.",),
     "run separation_attention --trials -1": ("trials must be an integer of at least 0, got -1.",),
     "run separation_attention --seed -1": ("seed", "at least 0", "-1"),
-    "run separation_attention --x zeros": ("--x", "'identity', 'ones'", "'zeros'"),
+    "run separation_attention --x zeros": ("--x", "identity, ones", "'zeros'"),
     "run separation_attention --n ten": ("--n must be an integer, got 'ten'",),
     "run separation_attention --b wide": ("--b must be a number, got 'wide'",),
-    "run separation_attention --b nan": ("b must be finite", "nan"),
+    "run separation_attention --b nan": ("b must be a finite number, got nan.",),
+    "run separation_attention --b inf": ("b must be a finite number, got inf.",),
     "run separation_attention --bogus 1": ("--bogus", "'attnlab run separation_attention --help'"),
     "run separation_attention --store": ("--store", "'attnlab run separation_attention --help'"),
     "run separation_regression --share 1.5": ("share must be", "between 0 and 1, got 1.5."),
     "run separation_regression --m 0": ("m must be an integer of at least 1, got 0.",),
-    "run separation_map": ("--plane {d-m,a0-a1}", "required"),
-    "run toy_square": ("--x INT", "required"),
+    "run separation_map": ("Missing --plane", "'attnlab run separation_map --help'"),
+    "run toy_square": ("Missing --x", "'attnlab run toy_square --help'"),
     "run --store attnlab-store toy_square": ("KIND comes first", "attnlab run toy_square"),
     "run --studies-dir nowhere": ("nowhere", "--studies-dir DIR"),
     "bogus": ("bogus", COMMANDS),
-    "--bogus": ("--bogus", COMMANDS),
-    "": ("Expected one of", COMMANDS),
+    "clams": ("did you mean 'claims'?", COMMANDS),
+    "--bogus": ("--bogus", "'attnlab --help'"),
+    "": ("Missing a command", "'attnlab --help'"),
     "reproduce toy --store file": ("file is a file", "--store DIR"),
     "reproduce toy --store foreign": ("foreign holds other things", "--store DIR"),
     "reproduce toy --store file/below": ("file/below", "--store DIR"),
@@ -66,12 +68,16 @@ MISTAKES = {
     "query 'SELECT nosuch FROM toy_square'": ("nosuch", "tables: toy_square, toy_vector"),
     "query --format xml": ("'xml'", "table, json, csv"),
     "completion tcsh": ("'tcsh'", "bash, zsh, fish"),
-    "completion": ("{bash,zsh,fish}",),
+    "completion": ("Missing SHELL", "'attnlab completion --help'"),
+    "claims --only": ("--only needs", "at least one claim"),
     "report toy --out foreign": ("foreign", "give a new folder"),
     "report toy --out file": ("file is a file", "give a new folder"),
+    "report separation --seed 5": ("no results of scale quick", "reproduce separation --scale"),
+    "reproduce toy --report /proc/x": ("/proc/x", "cannot be written"),
     "serve nowhere": ("nowhere", "attnlab report"),
     "serve file": ("file", "attnlab report"),
     "bench nosuch": ("'nosuch'", "accepted are", "separation"),
+    "bench lb": ("did you mean 'lab'?",),
 }
 
 
@@ -171,7 +177,7 @@ def test_the_parser_is_understood_where_it_can_draw_no_boxes(attnlab):
     for encoding in ("ascii", "utf-8"):
         run = attnlab("reproduce", "--seed", "abc", "--bogus", PYTHONIOENCODING=encoding)
         assert (run.returncode, run.stderr.count("\n")) == (2, 1)
-        assert run.stderr.startswith("attnlab: Unrecognized options: --bogus; 'attnlab reproduce")
+        assert run.stderr.startswith("attnlab: Unknown argument --bogus; 'attnlab reproduce")
         run = attnlab("run", "toy_square", "--x", "abc", PYTHONIOENCODING=encoding)
         assert run.stderr == "attnlab: --x must be an integer, got 'abc'.\n"
 

@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from attnlab.cli import Read
 from attnlab.linear.models.files import load_linear, save_linear
 from attnlab.linear.models.weights import FullWeights
 from attnlab.linear.noise import Categorical, Fixed, Uniform
 from attnlab.linear.problem import NoisyRegression
+from attnlab.linear.reading.reader import Options, ReadingWarning, problem_of
 from attnlab.linear.theory.constructions import step_adaptation_network
-from attnlab.read_command import ReadingWarning, asked_problem
 
 SMALL = ("--samples", "64")
-NOTES = pytest.mark.filterwarnings("always::attnlab.read_command.ReadingWarning")
+NOTES = pytest.mark.filterwarnings("always::attnlab.linear.reading.reader.ReadingWarning")
 
 
 @pytest.fixture
@@ -48,7 +47,8 @@ def folder(tmp_path):
 def test_a_reading_tells_what_was_built(main, folder):
     ended = main("read", "network.safetensors", *SMALL)
     assert (ended.code, ended.err) == (0, "")
-    lines = ended.out.splitlines()
+    file, *lines = ended.out.splitlines()
+    assert file == "network.safetensors"
     assert lines[0].startswith(
         "DIAG, free omegas, 2 layers, read at d = 3, n = 8, noise categorical:0,3: loss "
     )
@@ -80,7 +80,7 @@ def test_export_and_figures_are_written_whole(main, folder):
         "read", "full.safetensors", *SMALL, "--export", "network.py", "--figures", "pictures"
     )
     assert ended.code == 0, ended.err
-    assert ended.out.splitlines()[-2:] == ["Figures: pictures/index.html", "Export: network.py"]
+    assert ended.out.splitlines()[-2:] == ["Export: network.py", "Figures: pictures/index.html"]
     assert "Its layers are diagonal, to rounding." in ended.out
     page = (folder / "pictures" / "index.html").read_text()
     names = ("omegas", "steps", "profile", "filter", "matrices")
@@ -108,7 +108,7 @@ def test_a_network_that_is_not_diagonal_is_told_so(main, folder):
 @NOTES
 def test_outside_of_what_it_was_trained_on_there_is_a_note(main, folder):
     # The notes come before the reading, which this mistake saves.
-    options = ("--noise", "uniform:5", "--n", "9", "--figures", "foreign")
+    options = ("--noise", "uniform:5", "--n", "9", "--export", "notes.txt")
     ended = main("read", "network.safetensors", *options)
     assert ended.code == 2
     assert ended.err.splitlines()[:-1] == [
@@ -120,19 +120,20 @@ def test_outside_of_what_it_was_trained_on_there_is_a_note(main, folder):
 
 def test_the_problem_is_the_files_unless_the_options_say_otherwise(folder):
     about = {"d": 3, "n": 8, "noise": "uniform:2"}
-    asked = asked_problem(Read(Path("network.safetensors")), None, about)
-    assert asked == NoisyRegression(3, 8, Uniform(2))
-    asked = asked_problem(Read(Path("x"), noise="categorical:1,2"), None, about)  # and no note
-    assert asked.noise == Categorical((1, 2))
-    asked = asked_problem(Read(Path("x"), n=5, d=3, noise="fixed:1"), 3, {})
-    assert asked == NoisyRegression(3, 5, Fixed(1))
+    path = Path("network.safetensors")
+    found = problem_of(path, Options(), None, about)
+    assert found == NoisyRegression(3, 8, Uniform(2))
+    found = problem_of(path, Options(noise="categorical:1,2"), None, about)  # and no note
+    assert found.noise == Categorical((1, 2))
+    found = problem_of(path, Options(n=5, d=3, noise="fixed:1"), 3, {})
+    assert found == NoisyRegression(3, 5, Fixed(1))
     for law in ("uniform:3", "fixed:2.5"):
         with pytest.warns(ReadingWarning, match="reaches outside of uniform:2"):
-            asked_problem(Read(Path("x"), noise=law), None, about)
+            problem_of(path, Options(noise=law), None, about)
 
 
 MISTAKES = {
-    "read": ("FILE", "required"),
+    "read": ("Missing FILE", "'attnlab read --help'"),
     "read nowhere.safetensors": ("There is no file: nowhere.safetensors",),
     "read foreign": ("The folder foreign holds no .safetensors file",),
     "read notes.txt": ("notes.txt is not a safetensors file",),

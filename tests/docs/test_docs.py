@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import attnlab
-from attnlab import cli
+from attnlab.cli.main import parse
 from tests.docs.markdown_pages import PAGES, ROOT, Command, answered, commands, execute, files, same
 
 DOCS = ROOT / "docs"
@@ -151,7 +151,7 @@ def test_commands_on_pages_exist(command: Command):
             help_text = execute(["attnlab", "run", kind, "--help"], ROOT).stdout
             assert all(word in help_text for word in options if word.startswith("--"))
     elif program == "attnlab":
-        cli.parse(arguments)
+        parse(arguments)
     else:
         assert program in ELSEWHERE | {"python"}
 

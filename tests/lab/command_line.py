@@ -11,7 +11,10 @@ STUDIES = Path(__file__).parent / "studies"
 
 # A job in the background of a script starts with SIGINT ignored; a person's does not.
 HEAR_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-MAIN = HEAR_INTERRUPTS + "import sys; sys.argv[0] = 'attnlab'; from attnlab.cli import main; main()"
+MAIN = (
+    HEAR_INTERRUPTS
+    + "import sys; sys.argv[0] = 'attnlab'; from attnlab.cli.main import main; main()"
+)
 
 
 def snapshot(folder: Path) -> dict[Path, bytes | None]:

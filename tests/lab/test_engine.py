@@ -97,27 +97,15 @@ def test_a_scheduler_that_is_not_there_is_one_sentence(attnlab):
     assert f"No Dask scheduler answers at '{address}'" in run.stderr
 
 
-def test_an_address_that_is_none_is_one_sentence(attnlab):
-    run = attnlab(*RUN, "--scheduler", "nonsense://x y")
+@pytest.mark.parametrize("address", ["nonsense://x y", "nonsense", "tcp://nosuchhost:1", "tcp://"])
+def test_an_address_that_is_none_is_one_sentence(attnlab, address):
+    run = attnlab(*RUN, "--scheduler", address)
     assert run.returncode == 2
     assert run.stderr.count("\n") == 1
-    assert "nonsense://x y" in run.stderr
+    assert repr(address) in run.stderr
 
 
 def test_workers_and_scheduler_exclude_each_other(attnlab):
     run = attnlab(*RUN, "--scheduler", "tcp://127.0.0.1:1", "--workers", "2")
     assert (run.returncode, run.stderr.count("\n")) == (2, 1)
     assert attnlab(*RUN, "--workers", "-1").returncode == 2
-
-
-def test_an_interrupted_local_cluster_leaves_no_process_and_no_traceback(attnlab):
-    process = attnlab.start(*RUN, "--scale", "standard", "--workers", "2", TOY_DELAY="0.1")
-    deadline = time.monotonic() + 60
-    while len(attnlab.contents()) < 4 and time.monotonic() < deadline:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "Traceback" not in errors
-    assert "interrupted" in errors
-    assert 4 <= len(attnlab.contents()) < 122

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from attnlab.errors import UserError
 from attnlab.lab.engine import InProcess
-from attnlab.lab.ledger import count_verdicts, judge, ledger, select, view
-from attnlab.lab.runner import run_cells
+from attnlab.lab.ledger import judge, ledger, select
+from attnlab.lab.runner import look_up, run_plans
 from attnlab.lab.store import Store
 from attnlab.lab.study import Claim, Judgement, View
 from tests.lab.command_line import STUDIES, Attnlab
@@ -21,8 +21,12 @@ QUIET = Console(quiet=True)
 @pytest.fixture
 def store(tmp_path, toy):
     found = Store(tmp_path / "store")
-    run_cells(toy.cells("quick", 0), "toy", found, InProcess(), QUIET)
+    run_plans([toy.plan("quick", 0)], found, InProcess(), QUIET)
     return found
+
+
+def view(store, study, scale, seed):
+    return look_up(study.plan(scale, seed), store).view
 
 
 def test_a_view_holds_every_stored_cell_of_its_scale_and_seed(store, toy):
@@ -37,7 +41,9 @@ def test_claims_are_judged_on_what_the_store_holds(store, toy):
         ("toy-sum", "holds", 8555.0),
         ("toy-false", "fails", 1.0),
     ]
-    assert count_verdicts(entries) == {"holds": 1, "fails": 1}
+    assert entries.counts == {"holds": 1, "fails": 1}
+    assert repr(entries) == "Ledger(2 claims: 1 holds, 1 fails)"
+    assert "<td>toy-sum</td>" in entries._repr_html_()
 
 
 def test_a_missing_cell_leaves_the_claim_undecided_and_says_what_to_run(store, toy):

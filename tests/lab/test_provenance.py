@@ -10,7 +10,7 @@ from rich.console import Console
 from attnlab.errors import AttnlabError
 from attnlab.lab.engine import InProcess
 from attnlab.lab.provenance import RunLog, machine, read_runs, versions
-from attnlab.lab.runner import run_cells
+from attnlab.lab.runner import run_plans
 from attnlab.lab.store import Store
 
 QUIET = Console(quiet=True)
@@ -19,14 +19,14 @@ QUIET = Console(quiet=True)
 @pytest.fixture
 def filled(tmp_path, toy):
     store = Store(tmp_path / "store")
-    run_cells(toy.cells("quick", 0), "toy", store, InProcess(), QUIET)
+    run_plans([toy.plan("quick", 0)], store, InProcess(), QUIET)
     return store
 
 
 def test_a_run_tells_its_command_machine_and_versions(attnlab):
     attnlab("reproduce", "toy", "--no-report")
     ((header, cells),) = read_runs(attnlab.store / "runs")
-    assert header["command"] == "cli.py reproduce toy --no-report"
+    assert header["command"] == "attnlab reproduce toy --no-report"
     assert header["engine"] == "in-process"
     assert header["machine"] == machine()
     assert set(header["machine"]) == {"system", "processor", "cores"}
@@ -45,7 +45,7 @@ def test_every_computed_cell_is_named_with_its_seconds(filled, toy):
 
 def test_a_run_that_computes_nothing_leaves_nothing(filled, toy):
     before = sorted((filled.root / "runs").iterdir())
-    summary = run_cells(toy.cells("quick", 0), "toy", filled, InProcess(), QUIET)
+    (summary,) = run_plans([toy.plan("quick", 0)], filled, InProcess(), QUIET)
     assert summary.computed == 0
     assert sorted((filled.root / "runs").iterdir()) == before
     log = RunLog(filled.root / "runs", "in-process")
@@ -54,7 +54,7 @@ def test_a_run_that_computes_nothing_leaves_nothing(filled, toy):
 
 
 def test_a_second_run_has_a_file_of_its_own(filled, toy):
-    run_cells(toy.cells("quick", 1), "toy", filled, InProcess(), QUIET)
+    run_plans([toy.plan("quick", 1)], filled, InProcess(), QUIET)
     runs = list(read_runs(filled.root / "runs"))
     assert sorted(len(cells) for _, cells in runs) == [30, 32]
 

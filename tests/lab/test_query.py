@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 from rich.console import Console
 
-from attnlab import cli, commands
+from attnlab.cli.query import Query
 from attnlab.errors import UserError
 from attnlab.lab.cell import CellKind
 from attnlab.lab.part import compute
@@ -93,7 +93,7 @@ def test_a_column_that_is_empty_in_some_parts_keeps_its_type(tmp_path, numbers):
 
 
 def asked(store, sql, form, capsys):
-    assert commands.query(cli.Query(store.root, sql=sql, format=form), Console()) == 0
+    assert Query(store.root, sql=sql, format=form).run(Console()) == 0
     return capsys.readouterr().out
 
 

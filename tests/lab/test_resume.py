@@ -94,10 +94,11 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(attnlab, toy, tmp_path, m
 
     from attnlab.errors import AttnlabError
     from attnlab.lab.engine import InProcess
-    from attnlab.lab.runner import run_cells
+    from attnlab.lab.runner import run_plans
 
     store = Store(tmp_path / "full")
-    cells = toy.cells("quick", 0)
+    plan = toy.plan("quick", 0)
+    cells = list(plan.cells.values())
     room = iter([None] * 12)
     flush = os.fsync
 
@@ -108,8 +109,8 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(attnlab, toy, tmp_path, m
 
     monkeypatch.setattr(os, "fsync", nearly_full)
     with pytest.raises(AttnlabError, match="disk is full"):
-        run_cells(cells, "toy", store, InProcess(), Console(quiet=True))
+        run_plans([plan], store, InProcess(), Console(quiet=True))
     monkeypatch.setattr(os, "fsync", flush)
     assert len(Store(store.root).holding(cells)) == 12
-    summary = run_cells(cells, "toy", store, InProcess(), Console(quiet=True))
+    (summary,) = run_plans([plan], store, InProcess(), Console(quiet=True))
     assert (summary.from_store, summary.computed) == (12, len(cells) - 12)

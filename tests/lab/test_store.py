@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from attnlab.errors import AttnlabError, UserError
+from attnlab.files import writer_name
 from attnlab.lab.part import compute
 from attnlab.lab.store import MARKER, Store, StoreWarning
 
@@ -44,14 +45,14 @@ def test_rows_and_weights_come_back_as_they_were(filled, cell, heavy):
     assert again.rows(heavy) == list(outcome.rows)
     np.testing.assert_array_equal(again.weights(heavy)["matrix"], outcome.weights["matrix"])
     assert again.weights(cell) is None
-    assert again.holding([cell, heavy]) == {cell.key, heavy.key}
+    assert set(again.holding([cell, heavy])) == {cell.key, heavy.key}
 
 
 def test_nothing_is_held_that_was_not_added(filled, toy):
     kind = toy.kind("toy_square")
     absent = kind(kind.config(x=8))
     assert filled.rows(absent) is None
-    assert filled.holding([absent]) == set()
+    assert filled.holding([absent]) == {}
 
 
 def test_computing_twice_gives_the_same_bytes(cell, heavy):
@@ -161,20 +162,25 @@ def test_a_full_disk_leaves_whole_files_or_none(filled, toy, monkeypatch, call):
 
 
 def test_a_dead_writers_temporary_file_is_cleared_and_a_living_ones_kept(tmp_path):
-    import socket
     import subprocess
     import sys
 
     store = Store(tmp_path / "store")
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    dead = store.root / "tmp" / f"{socket.gethostname()}-{gone.pid}-0"
-    living = store.root / "tmp" / f"{socket.gethostname()}-{os.getpid()}-0"
-    elsewhere = store.root / "tmp" / f"another-host-{gone.pid}-0"
-    for path in (dead, living, elsewhere):
+    machine = writer_name().partition("-")[0]
+    dead = store.root / "tmp" / f"{machine}-{gone.pid}-0"
+    living = store.root / "tmp" / f"{machine}-{os.getpid()}-0"
+    elsewhere = store.root / "tmp" / f"0123456789ab-{gone.pid}-0"
+    old = store.root / "tmp" / f"0123456789ab-{gone.pid}-1"
+    foreign = store.root / "tmp" / "notes.txt"
+    for path in (dead, living, elsewhere, old, foreign):
         path.write_bytes(b"half a part")
+    os.utime(old, (0, 0))
+    os.utime(foreign, (0, 0))
     Store(store.root)
-    assert [p.exists() for p in (dead, living, elsewhere)] == [False, True, True]
+    kept = [path.exists() for path in (dead, living, elsewhere, old, foreign)]
+    assert kept == [False, True, True, False, True]
 
 
 def test_a_store_that_is_a_file_is_refused(tmp_path):

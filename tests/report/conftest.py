@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from attnlab.lab.catalog import load_study
-from attnlab.lab.ledger import ledger, view
+from attnlab.lab.ledger import Judged
+from attnlab.lab.runner import look_up
 from attnlab.lab.store import Store
 from attnlab.report.site import write_report
 
@@ -27,17 +28,24 @@ def store(garden, tmp_path_factory):
     return found
 
 
+def judged(store, *studies):
+    """What the store holds of studies at scale quick and seed 0, judged."""
+    plans = [study.plan("quick", 0) for study in studies]
+    return [Judged.of(plan, look_up(plan, store).view) for plan in plans]
+
+
 @pytest.fixture(scope="session")
 def seen(store, garden):
-    return view(store, garden, "quick", 0)
+    return judged(store, garden)[0].view
 
 
 @pytest.fixture(scope="session")
-def entries(garden, seen):
-    return ledger(garden, seen)
+def entries(store, garden):
+    return judged(store, garden)[0].ledger
 
 
 @pytest.fixture(scope="session")
 def report(store, garden, tmp_path_factory):
     out = tmp_path_factory.mktemp("report") / "site"
-    return write_report(store, [garden], "quick", 0, out, ["A note <b>in bold</b>."]).parent
+    notes = ["A note <b>in bold</b>."]
+    return write_report(store, judged(store, garden), out, notes, formats=("png", "pdf")).parent

@@ -11,10 +11,13 @@ from html.parser import HTMLParser
 
 import pytest
 
+from attnlab.drawing.specs import plain
 from attnlab.errors import AttnlabError, UserError
+from attnlab.files import writer_name
 from attnlab.lab.store import Store
 from attnlab.report import figures, site
 from attnlab.report.site import write_report
+from tests.report.conftest import judged
 
 DRAWN = ("heights", "likeness", "beside", "waves")
 
@@ -67,6 +70,13 @@ def test_a_page_loads_local_files_only_and_has_no_inline_handlers(report):
         assert not page.handlers
 
 
+def test_pictures_other_than_svg_are_written_when_they_are_asked_for(store, garden, tmp_path):
+    out = write_report(store, judged(store, garden), tmp_path / "out").parent
+    kinds = {path.suffix for path in (out / "figures").iterdir()}
+    assert kinds == {".csv", ".json", ".svg"}
+    assert "PNG" not in (out / "garden.html").read_text()
+
+
 def test_every_figure_comes_with_its_five_files(report):
     for name in DRAWN:
         stem = report / "figures" / f"garden-{name}"
@@ -83,7 +93,7 @@ def test_the_csv_is_the_data_of_the_figure(report, garden, seen, name):
     figure = next(f for f in garden.figures if f.id == name)
     with (report / "figures" / f"garden-{name}.csv").open(newline="") as file:
         found = list(csv.DictReader(file))
-    expected = [figures.plain(row) for row in figure.data(seen)]
+    expected = [plain(row) for row in figure.data(seen)]
     written = [{k: "" if v is None else str(v) for k, v in row.items()} for row in expected]
     assert found == written
 
@@ -113,7 +123,7 @@ def test_data_cannot_close_the_script_that_carries_it(store, garden, tmp_path):
         draw=lambda rows: alt.Chart(alt.Data(values=rows)).mark_point().encode(x="x:N"),
     )
     study = dataclasses.replace(garden, figures=(first,), claims=())
-    index = write_report(store, [study], "quick", 0, tmp_path / "out")
+    index = write_report(store, judged(store, study), tmp_path / "out")
     assert "</script><b>" not in (index.parent / "garden.html").read_text()
 
 
@@ -144,9 +154,9 @@ def test_how_it_was_made_tells_cells_ranges_runs_and_versions(report):
 
 
 def test_the_same_store_gives_the_same_bytes(report, store, garden, tmp_path):
-    again = write_report(
-        store, [garden], "quick", 0, tmp_path / "b", ["A note <b>in bold</b>."]
-    ).parent
+    notes = ["A note <b>in bold</b>."]
+    found = judged(store, garden)
+    again = write_report(store, found, tmp_path / "b", notes, formats=("png", "pdf")).parent
     files = sorted(p.relative_to(report) for p in report.rglob("*") if p.is_file())
     assert files == sorted(p.relative_to(again) for p in again.rglob("*") if p.is_file())
     for name in files:
@@ -155,14 +165,15 @@ def test_the_same_store_gives_the_same_bytes(report, store, garden, tmp_path):
 
 
 def test_an_empty_store_still_gives_a_report(garden, tmp_path):
-    index = write_report(Store(tmp_path / "store"), [garden], "quick", 0, tmp_path / "out")
+    store = Store(tmp_path / "store")
+    index = write_report(store, judged(store, garden), tmp_path / "out")
     html = (index.parent / "garden.html").read_text()
     assert html.count("Not drawn:") == len(garden.figures)
     assert "71 cells, of which 0 computed" in html
 
 
 def test_a_report_of_no_study_is_a_page_of_plans(store, tmp_path):
-    index = write_report(store, [], "quick", 0, tmp_path / "out")
+    index = write_report(store, judged(store), tmp_path / "out")
     assert "No claim has been judged yet" in index.read_text()
 
 
@@ -171,27 +182,27 @@ def test_a_folder_that_is_not_a_report_is_refused_and_left_alone(store, tmp_path
     foreign.mkdir()
     (foreign / "chapter.tex").write_text("mine")
     with pytest.raises(UserError, match="something other than a report"):
-        write_report(store, [], "quick", 0, foreign)
+        write_report(store, judged(store), foreign)
     assert (foreign / "chapter.tex").read_text() == "mine"
     with pytest.raises(UserError, match="is a file"):
-        write_report(store, [], "quick", 0, foreign / "chapter.tex")
+        write_report(store, judged(store), foreign / "chapter.tex")
     with pytest.raises(UserError, match="cannot be"):
-        write_report(store, [], "quick", 0, foreign / "chapter.tex" / "report")
+        write_report(store, judged(store), foreign / "chapter.tex" / "report")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["thesis"]
 
 
 def test_a_report_replaces_a_report_as_a_whole(store, tmp_path):
     out = tmp_path / "out"
-    write_report(store, [], "quick", 0, out)
+    write_report(store, judged(store), out)
     (out / "stale.html").write_text("old")
-    write_report(store, [], "quick", 0, out)
+    write_report(store, judged(store), out)
     assert not (out / "stale.html").exists()
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_failure_half_way_leaves_the_old_report(store, garden, tmp_path, monkeypatch):
     out = tmp_path / "out"
-    write_report(store, [], "quick", 0, out)
+    write_report(store, judged(store), out)
     before = (out / "index.html").read_bytes()
 
     def fail(*_):
@@ -199,37 +210,72 @@ def test_a_failure_half_way_leaves_the_old_report(store, garden, tmp_path, monke
 
     monkeypatch.setattr(site.figures, "write_figure", fail)
     with pytest.raises(AttnlabError, match="disk is full"):
-        write_report(store, [garden], "quick", 0, out)
+        write_report(store, judged(store, garden), out)
     assert (out / "index.html").read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
 def test_what_a_killed_writer_left_is_put_right(store, tmp_path):
     out = tmp_path / "out"
-    write_report(store, [], "quick", 0, out)
-    gone = 2**22 + 1  # no process has this number
-    out.rename(tmp_path / f".out.old-{gone}")
-    (tmp_path / f".out.new-{gone}").mkdir()
-    write_report(store, [], "quick", 0, out)
+    write_report(store, judged(store), out)
+    # Of this machine, by a process that has ended: no process has this number.
+    machine = writer_name().partition("-")[0]
+    out.rename(tmp_path / f".out.old-{machine}-{2**22 + 1}-a")
+    (tmp_path / f".out.new-{machine}-{2**22 + 1}-b").mkdir()
+    write_report(store, judged(store), out)
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_report_of_the_same_results_is_left_as_it_is(store, garden, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    write_report(store, judged(store, garden), out)
+    written = {p: p.stat().st_mtime_ns for p in out.rglob("*")}
+
+    def fail(*_):
+        raise AssertionError("drawn again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(site.figures, "write_figure", fail)
+        assert write_report(store, judged(store, garden), out) == out / "index.html"
+    assert {p: p.stat().st_mtime_ns for p in out.rglob("*")} == written
+    (out / "figures" / "garden-heights.svg").unlink()
+    write_report(store, judged(store, garden), out)
+    assert (out / "figures" / "garden-heights.svg").is_file()
+
+
+def test_a_picture_is_drawn_again_only_where_its_document_changed(
+    store, garden, tmp_path, monkeypatch
+):
+    out = tmp_path / "out"
+    write_report(store, judged(store, garden), out)
+    drawn = []
+    svg_of = figures.pictures.svg_of
+    monkeypatch.setattr(figures.pictures, "svg_of", lambda spec: drawn.append(spec) or svg_of(spec))
+    first = dataclasses.replace(garden.figures[0], caption="Another caption.")
+    changed = dataclasses.replace(garden, figures=(first, *garden.figures[1:]))
+    write_report(store, judged(store, changed), out, ["A new note."])
+    assert [spec["description"] for spec in drawn] == ["Another caption."]
+    assert "Another caption." in (out / "garden.html").read_text()
 
 
 def test_a_figure_that_cannot_be_drawn_is_named(store, garden, tmp_path):
     bad = dataclasses.replace(garden.figures[0], draw=lambda rows: rows[0]["absent"])
     study = dataclasses.replace(garden, figures=(bad,))
     with pytest.raises(AttnlabError, match="Figure 'heights' of study 'garden' could not be drawn"):
-        write_report(store, [study], "quick", 0, tmp_path / "out")
+        write_report(store, judged(store, study), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_names_that_would_overwrite_a_page_are_refused(store, garden, tmp_path):
     with pytest.raises(UserError, match="cannot be named 'index'"):
-        write_report(store, [dataclasses.replace(garden, name="index")], "quick", 0, tmp_path / "o")
+        write_report(
+            store, judged(store, dataclasses.replace(garden, name="index")), tmp_path / "o"
+        )
     with pytest.raises(UserError, match="given twice"):
-        write_report(store, [garden, garden], "quick", 0, tmp_path / "o")
+        write_report(store, judged(store, garden, garden), tmp_path / "o")
     twice = dataclasses.replace(garden, figures=garden.figures[:1] * 2)
     with pytest.raises(UserError, match="two figures with the same id"):
-        write_report(store, [twice], "quick", 0, tmp_path / "o")
+        write_report(store, judged(store, twice), tmp_path / "o")
 
 
 def test_importing_the_package_is_nearly_free():
@@ -265,4 +311,4 @@ def test_a_figure_whose_data_cannot_be_made_is_named(store, garden, tmp_path):
     figure = dataclasses.replace(garden.figures[0], data=broken)
     study = dataclasses.replace(garden, figures=(figure,))
     with pytest.raises(AttnlabError, match=rf"{figure.id}.*has no data: ZeroDivisionError"):
-        write_report(store, [study], "quick", 0, tmp_path / "report")
+        write_report(store, judged(store, study), tmp_path / "report")

@@ -18,8 +18,8 @@ from attnlab.lab.presentation import Picture, Rows
 if TYPE_CHECKING:
     from altair.vegalite.v6.schema._typing import ColorScheme_T
 
+    from attnlab.drawing import theme
     from attnlab.lab.presentation import Chart
-    from attnlab.report import theme
 
 FORMS = {"query_key": "Q K^T", "value_output": "V O"}
 DRAWN = 1e-12  # singular values below this share of the largest are left out of a log axis
@@ -43,7 +43,7 @@ def checkpoint_figures(
     reading: CheckpointReading, scheme: theme.Scheme = "light"
 ) -> list[NamedChart]:
     """The pictures as Altair's charts in the project's look, for light paper or dark screens."""
-    from attnlab.report import theme
+    from attnlab.drawing import theme
 
     return [
         NamedChart(p.id, p.title, p.caption, p.draw(p.rows).configure(**theme.config(scheme)))

@@ -1,43 +1,25 @@
 """A checkpoint's reading as sentences and tables: a row a layer, the spread over its heads.
 
 Each number is a median over the heads of a layer, with the smallest and largest where they differ.
-Beside the sizes stand those of well known models. Only `print_checkpoint` needs a terminal.
+Beside the sizes stand those of well known models.
 """
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from attnlab.checkpoints.forms import Form
 from attnlab.checkpoints.reading import CheckpointReading, HeadReading
 from attnlab.lab.presentation import TextTable
 from attnlab.rank.theory.public_sizes import PUBLIC_SIZES, Sizes
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-WIDE = 136  # columns that the tables with distance, norm and c need
 DEFINITIONS = (
     "The median over the heads of a layer, and the smallest and largest. rank: singular values "
     "above what rounding can make; stable: |A|_F^2 / |A|_2^2; entropy: exp of the entropy of "
     "sigma / sum(sigma); angle: of A to the identity in degrees"
 )
 WIDE_DEFINITIONS = "; distance: |A - c I|_F / |A|_F to the nearest c I; norm: |A|_F"
-
-
-def print_checkpoint(reading: CheckpointReading, console: Console) -> None:
-    """The sentences, then the tables; as many columns as a terminal has room for, all in a pipe."""
-    from rich.text import Text
-
-    from attnlab.report.terminal import print_sentence, print_text_table
-
-    console.print(Text(reading.path, "bold"), soft_wrap=True)
-    for line in sentences(reading):
-        print_sentence(line, console)
-    for table in tables(reading, wide=console.width >= WIDE or not console.is_terminal):
-        print_text_table(table, console)
 
 
 def sentences(reading: CheckpointReading) -> list[str]:

@@ -1,25 +1,28 @@
-"""Which studies exist: those that installed packages declare, ours, and a folder of the user's.
+"""Which studies and readers exist: declared by packages, ours, and in a folder of the user's.
 
 A package declares a study as an entry point of the group `attnlab.studies`, whose value is
-`module:study`. Our own four are declared the same way; `attnlab.papers` lists them again for a
-source tree that was never installed. Looking for names imports nothing; a study is imported when
-it is asked for.
+`module:study`, and a reader likewise in the group `attnlab.readers`. Our own are declared the same
+way; `attnlab.papers` lists them again for a source tree that was never installed. Looking for
+names imports nothing; a study or reader is imported when it is needed.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import cast
 
 from attnlab import papers
 from attnlab.errors import UserError
-from attnlab.lab.fault import told
+from attnlab.lab.fault import describe
+from attnlab.lab.reader import Reader
 from attnlab.lab.study import Study
 
 GROUP = "attnlab.studies"
+READERS = "attnlab.readers"
 
 
 def study_names(extra: Path | None = None) -> list[str]:
@@ -53,19 +56,29 @@ def load_studies(names: Sequence[str], extra: Path | None = None) -> list[Study]
     return [load_study(name, extra) for name in dict.fromkeys(names or study_names(extra))]
 
 
-def _declared() -> dict[str, EntryPoint]:
-    """Every declared study. Ours cannot be replaced by another package's of the same name."""
-    ours = {name: EntryPoint(name, value, GROUP) for name, value in papers.STUDIES.items()}
-    return {**{entry.name: entry for entry in entry_points(group=GROUP)}, **ours}
+def load_readers() -> dict[str, Reader]:
+    """Every declared reader, ours first."""
+    found = _declared(READERS, papers.READERS)
+    ordered = sorted(found, key=lambda name: name not in papers.READERS)
+    return {name: cast(Reader, _load(found[name], "reader")) for name in ordered}
 
 
-def _load(entry: EntryPoint) -> object:
+def _declared(
+    group: str = GROUP, ours: Mapping[str, str] = papers.STUDIES
+) -> dict[str, EntryPoint]:
+    """Every declared name. Ours cannot be replaced by another package's of the same name."""
+    own = {name: EntryPoint(name, value, group) for name, value in ours.items()}
+    others = {e.name: e for e in entry_points(group=group) if e.name not in own}
+    return {**own, **others}
+
+
+def _load(entry: EntryPoint, what: str = "study") -> object:
     try:
         return entry.load()
     except Exception as reason:
         raise UserError(
-            f"The study {entry.name!r}, declared as {entry.value!r}, cannot be loaded: "
-            f"{told(reason)}."
+            f"The {what} {entry.name!r}, declared as {entry.value!r}, cannot be loaded: "
+            f"{describe(reason)}."
         ) from reason
 
 
@@ -92,6 +105,6 @@ def _import_folder(name: str, folder: Path):
         for each in [key for key in sys.modules if key == name or key.startswith(f"{name}.")]:
             del sys.modules[each]
         raise UserError(
-            f"The study in {folder} cannot be loaded: {told(reason, within=folder)}."
+            f"The study in {folder} cannot be loaded: {describe(reason, within=folder)}."
         ) from reason
     return module

@@ -1,7 +1,8 @@
-"""A cell: one pure function applied to one frozen configuration, and the key that names the result.
+"""A cell: one pure function applied to a frozen configuration, and the key that names the result.
 
-A `CellKind` is the function with its configuration and row types; a `Cell` is a kind with one
-configuration. The key is a hash of kind, version and configuration, so the same question asked by
+A `CellKind` is the function with its configuration and row types. A `Cell` is a kind with one
+configuration; a `Sweep` is a kind with many, computed and stored together because each of them
+costs little. The key is a hash of kind, version and configuration, so the same question asked by
 two figures is computed and stored once. Storing and running live elsewhere.
 """
 
@@ -14,7 +15,7 @@ import json
 import math
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -64,6 +65,11 @@ class CellKind(Generic[Config, Row]):
     def __call__(self, config: Config, cost: float = 1.0) -> Cell[Config, Row]:
         return Cell(self, config, cost)
 
+    def sweep(self, configs: Iterable[Config], cost: float = 1.0) -> Sweep[Config, Row]:
+        """Many configurations as one cell, each of them once; `cost` is that of one."""
+        distinct = {self(config).key: config for config in configs}
+        return Sweep(self, tuple(distinct.values()), cost * len(distinct))
+
 
 @dataclass(frozen=True)
 class Cell(Generic[Config, Row]):
@@ -76,16 +82,17 @@ class Cell(Generic[Config, Row]):
     @functools.cached_property
     def document(self) -> str:
         """The canonical text of the question: what is hashed and what the part carries."""
-        question = {
-            "kind": self.kind.name,
-            "version": self.kind.version,
-            "config": config_values(self.config),
-        }
-        return json.dumps(question, sort_keys=True, allow_nan=False, separators=(",", ":"))
+        return _canonical(self.kind, "config", config_values(self.config))
 
     @functools.cached_property
     def key(self) -> str:
-        return hashlib.sha256(self.document.encode()).hexdigest()[:32]
+        """The name of the question, 32 hexadecimal digits."""
+        return _digest(self.document)
+
+    @property
+    def points(self) -> tuple[Cell[Config, Row], ...]:
+        """The questions that this cell answers: itself."""
+        return (self,)
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -93,6 +100,52 @@ class Cell(Generic[Config, Row]):
     def __str__(self) -> str:
         values = ", ".join(f"{k}={v}" for k, v in config_values(self.config).items())
         return f"{self.kind.name}({values})"
+
+
+@dataclass(frozen=True)
+class Sweep(Generic[Config, Row]):
+    """Many questions of one kind, computed and stored as one cell.
+
+    Figures and claims ask for its points, which are ordinary cells: they need not know that the
+    answers came from a sweep. A kind whose cells have weights cannot be swept.
+    """
+
+    kind: CellKind[Config, Row]
+    configs: tuple[Config, ...]
+    cost: float = field(default=1.0, compare=False)
+
+    @functools.cached_property
+    def document(self) -> str:
+        """The canonical text of all its questions."""
+        return _canonical(self.kind, "sweep", [config_values(config) for config in self.configs])
+
+    @functools.cached_property
+    def key(self) -> str:
+        """The name of the sweep, 32 hexadecimal digits."""
+        return _digest(self.document)
+
+    @functools.cached_property
+    def points(self) -> tuple[Cell[Config, Row], ...]:
+        """The questions that this sweep answers."""
+        return tuple(self.kind(config) for config in self.configs)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __str__(self) -> str:
+        return f"{self.kind.name}({len(self.configs)} configurations)"
+
+
+AnyCell = Cell | Sweep
+
+
+def _canonical(kind: CellKind, name: str, values: Any) -> str:
+    question = {"kind": kind.name, "version": kind.version, name: values}
+    return json.dumps(question, sort_keys=True, allow_nan=False, separators=(",", ":"))
+
+
+def _digest(document: str) -> str:
+    return hashlib.sha256(document.encode()).hexdigest()[:32]
 
 
 def seed_of(config: Any, without: Sequence[str] = ()) -> int:
@@ -162,15 +215,11 @@ def _plain(record: Any, name: str, scalar: type, optional: bool) -> Any:
     value: Any = getattr(record, name)
     if optional and value is None:
         return None
-    where = f"{type(record).__name__}.{name}"
     plain = value.item() if hasattr(value, "item") else value  # a NumPy or JAX scalar
     if type(plain) is not scalar:
         if not (scalar is float and type(plain) is int):
-            raise UserError(f"{where} must be {scalar.__name__}, got {value!r}.")
+            raise UserError(f"{name} must be {scalar.__name__}, got {value!r}.")
         plain = float(plain)
     if scalar is float and not math.isfinite(plain):
-        raise UserError(
-            f"{where} must be finite, got {value}: store None and a diagnosis instead of NaN or "
-            "infinity."
-        )
+        raise UserError(f"{name} must be a finite number, got {value}.")
     return plain

@@ -8,7 +8,7 @@ from pathlib import Path
 from attnlab.errors import AttnlabError
 
 
-def told(reason: Exception, within: Path | None = None) -> str:
+def describe(reason: Exception, within: Path | None = None) -> str:
     """The sentence of our own errors; of others their kind, message, file and line.
 
     With `within`, the place is the deepest one in that folder: a person's own line, rather than

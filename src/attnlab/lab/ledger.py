@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 from attnlab.errors import UserError
-from attnlab.lab.fault import told
-from attnlab.lab.store import Store
-from attnlab.lab.study import VERDICTS, Claim, Judgement, Missing, Scale, Study, Verdict, View
+from attnlab.lab.fault import describe
+from attnlab.lab.study import (
+    VERDICTS,
+    Claim,
+    Judgement,
+    Missing,
+    Plan,
+    Scale,
+    Study,
+    Verdict,
+    View,
+)
 
 
 @dataclass(frozen=True)
@@ -31,20 +41,35 @@ class Entry:
     broken: bool = field(default=False, repr=False)  # the check raised: a bug, not a finding
 
     def as_dict(self) -> dict[str, Any]:
+        """The entry as `attnlab claims --json` prints it."""
         fields = dataclasses.asdict(self)
         del fields["broken"]
         return fields
 
 
-def view(store: Store, study: Study, scale: Scale, seed: int) -> View:
-    """Everything the store holds of a study at one scale and seed."""
-    found = {}
-    for cell in study.cells(scale, seed):
-        if cell.key not in found:
-            rows = store.rows(cell)
-            if rows is not None:
-                found[cell.key] = rows
-    return View(scale, seed, found)
+class Ledger(tuple[Entry, ...]):
+    """The entries of one or several studies; shows itself as counts, in a notebook as a table."""
+
+    __slots__ = ()
+
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        """How many claims have each verdict."""
+        counted = Counter(entry.verdict for entry in self)
+        return {verdict: counted[verdict] for verdict in VERDICTS if counted[verdict]}
+
+    def __repr__(self) -> str:
+        listed = ", ".join(f"{number} {verdict}" for verdict, number in self.counts.items())
+        return f"Ledger({len(self)} claims{': ' if listed else ''}{listed})"
+
+    def _repr_html_(self) -> str:
+        names = ("id", "verdict", "statement", "measured", "reference")
+        head = "".join(f"<th>{name}</th>" for name in names)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(str(getattr(e, n)))}</td>" for n in names) + "</tr>"
+            for e in self
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def judge(study: Study, claim: Claim, seen: View) -> Entry:
@@ -68,8 +93,8 @@ def judge(study: Study, claim: Claim, seen: View) -> Entry:
             "not judged",
             "",
             "",
-            f"The check itself stopped with {told(reason)}; this is a bug in the check and says "
-            "nothing about the claim.",
+            f"The check itself stopped with {describe(reason)}; this is a bug in the check and "
+            "says nothing about the claim.",
         )
     return Entry(
         id=claim.id,
@@ -86,8 +111,26 @@ def judge(study: Study, claim: Claim, seen: View) -> Entry:
     )
 
 
-def ledger(study: Study, seen: View) -> list[Entry]:
-    return [judge(study, claim, seen) for claim in study.claims]
+def ledger(study: Study, seen: View) -> Ledger:
+    """Every claim of a study, judged on what was found."""
+    return Ledger(judge(study, claim, seen) for claim in study.claims)
+
+
+@dataclass(frozen=True, repr=False)
+class Judged:
+    """A study's results at one scale and seed, with its ledger: what a report shows."""
+
+    plan: Plan
+    view: View
+    ledger: Ledger
+
+    @classmethod
+    def of(cls, plan: Plan, seen: View) -> Judged:
+        """Judge every claim of a plan's study."""
+        return cls(plan, seen, ledger(plan.study, seen))
+
+    def __repr__(self) -> str:
+        return f"Judged({self.plan.study.name}, {self.plan.scale}, {self.ledger!r})"
 
 
 def select(studies: Sequence[Study], wanted: Sequence[str]) -> list[tuple[Study, Claim]]:
@@ -101,8 +144,3 @@ def select(studies: Sequence[Study], wanted: Sequence[str]) -> list[tuple[Study,
                 f"{', '.join(study.name for study in studies)}."
             )
     return [(study, claim) for study, claim in every if not wanted or claim.id in wanted]
-
-
-def count_verdicts(entries: Iterable[Entry]) -> dict[Verdict, int]:
-    counted = Counter(entry.verdict for entry in entries)
-    return {verdict: counted[verdict] for verdict in VERDICTS if counted[verdict]}

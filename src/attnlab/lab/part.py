@@ -1,15 +1,18 @@
-"""A part: the bytes of one finished cell, the same bytes whenever and wherever it is computed.
+"""A part: the bytes of one finished cell, the same bytes whenever it is computed on one machine.
 
 Parquet, uncompressed, one row group: configuration columns, then result columns. The question is
-carried in the file's metadata, so that a part says by itself what it answers. Times, machines and
-versions are not in it (see `attnlab.lab.provenance`).
+carried in the file's metadata, so that a part says by itself what it answers; the part of a sweep
+also carries how many rows each of its points has. Times, machines and versions are not in it (see
+`attnlab.lab.provenance`).
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +21,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import safetensors.numpy
 
-from attnlab.lab.cell import Cell, CellKind, Outcome, column_types, config_values
+from attnlab.errors import UserError
+from attnlab.lab.cell import AnyCell, CellKind, Outcome, Sweep, column_types, config_values
 
 METADATA = b"attnlab"
+COUNTS = b"attnlab-rows"  # of each point of a sweep
 VERSION = "cell_version"  # the last column, so that SQL can tell old answers from new ones
 ARROW = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 
@@ -45,62 +50,91 @@ class Damaged(Exception):
 
 
 def digest(data: bytes) -> str:
+    """The digest of a file's bytes that is part of its name."""
     return hashlib.sha256(data).hexdigest()[:16]
 
 
 @functools.cache
 def schema_of(kind: CellKind) -> pa.Schema:
+    """The columns of a kind's table: configuration, results, version."""
     columns = {**column_types(kind.config), **column_types(kind.row), VERSION: (int, False)}
     return pa.schema(
         [pa.field(name, ARROW[t], optional) for name, (t, optional) in columns.items()]
     )
 
 
-def compute(cell: Cell) -> Finished:
-    """Run one cell on one thread and encode its result."""
+def compute(cell: AnyCell) -> Finished:
+    """Run one cell with one BLAS thread and encode its result."""
+    import scipy.linalg  # noqa: F401 - loads its BLAS, which could not be limited before that
     from threadpoolctl import threadpool_limits
 
     started = time.perf_counter()
     with threadpool_limits(limits=1):
-        result = cell.kind.run(cell.config)
-    outcome = result if isinstance(result, Outcome) else Outcome([result])
-    weights = b""
-    if outcome.weights:
-        arrays = {name: np.ascontiguousarray(a) for name, a in sorted(outcome.weights.items())}
-        weights = safetensors.numpy.save(arrays, metadata={"attnlab": cell.document})
-    return Finished(cell.key, encode(cell, outcome), weights, time.perf_counter() - started)
+        results = [cell.kind.run(point.config) for point in cell.points]
+    outcomes = [found if isinstance(found, Outcome) else Outcome([found]) for found in results]
+    weights = _encode_weights(cell, outcomes)
+    return Finished(cell.key, encode(cell, outcomes), weights, time.perf_counter() - started)
 
 
-def encode(cell: Cell, outcome: Outcome) -> bytes:
-    given = config_values(cell.config)
-    given[VERSION] = cell.kind.version
-    records = [{**given, **config_values(row)} for row in outcome.rows]
+def _encode_weights(cell: AnyCell, outcomes: Sequence[Outcome]) -> bytes:
+    if not any(outcome.weights for outcome in outcomes):
+        return b""
+    if isinstance(cell, Sweep):
+        raise UserError(
+            f"Cells of kind {cell.kind.name!r} have weights and cannot be swept: run one per "
+            "configuration."
+        )
+    arrays = {name: np.ascontiguousarray(a) for name, a in sorted(outcomes[0].weights.items())}
+    return safetensors.numpy.save(arrays, metadata={"attnlab": cell.document})
+
+
+def encode(cell: AnyCell, outcomes: Sequence[Outcome]) -> bytes:
+    """The bytes of a part: one outcome per point of the cell."""
+    records = []
+    for point, outcome in zip(cell.points, outcomes, strict=True):
+        given = {**config_values(point.config), VERSION: cell.kind.version}
+        records.extend({**given, **config_values(row)} for row in outcome.rows)
     schema = schema_of(cell.kind)
     columns = [pa.array([record[item.name] for record in records], item.type) for item in schema]
+    metadata = {METADATA: cell.document.encode()}
+    if isinstance(cell, Sweep):
+        metadata[COUNTS] = json.dumps([len(outcome.rows) for outcome in outcomes]).encode()
     buffer = pa.BufferOutputStream()
     layout = {"compression": "none", "use_dictionary": False, "store_schema": False}
     with pq.ParquetWriter(buffer, schema, **layout) as writer:
         writer.write_table(pa.Table.from_arrays(columns, schema=schema))
-        writer.add_key_value_metadata({METADATA: cell.document.encode()})
+        writer.add_key_value_metadata(metadata)
     return buffer.getvalue().to_pybytes()
 
 
-def decode(cell: Cell, data: bytes) -> list[Any]:
-    """The rows of a part; `Damaged` if it is none or answers something else."""
+def decode(cell: AnyCell, data: bytes) -> dict[str, list[Any]]:
+    """The rows of a part by the key of the point they belong to.
+
+    `Damaged` is raised if the bytes are no part, or one that answers something else.
+    """
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
-        question = file.metadata.metadata[METADATA].decode()
+        metadata = file.metadata.metadata or {}
+        question = metadata[METADATA].decode()
         # Arrow's threads can outlive the interpreter and abort it at exit (apache/arrow#34314).
         table = file.read(use_threads=False)
+        whole = [table.num_rows]
+        counts = json.loads(metadata[COUNTS]) if isinstance(cell, Sweep) else whole
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as reason:
         raise Damaged(f"not a part of attnlab ({type(reason).__name__})") from reason
     if question != cell.document:
         raise Damaged("it answers another question")
-    names = list(column_types(cell.kind.row))
     if table.column_names != schema_of(cell.kind).names:
         raise Damaged("its columns are not those of its kind")
-    return [cell.kind.row(**record) for record in table.select(names).to_pylist()]
+    if len(counts) != len(cell.points) or sum(counts) != table.num_rows:
+        raise Damaged("its rows are not those of its points")
+    records = iter(table.select(list(column_types(cell.kind.row))).to_pylist())
+    return {
+        point.key: [cell.kind.row(**next(records)) for _ in range(count)]
+        for point, count in zip(cell.points, counts, strict=True)
+    }
 
 
 def decode_weights(data: bytes) -> dict[str, np.ndarray]:
+    """The arrays of a weights file."""
     return safetensors.numpy.load(data)

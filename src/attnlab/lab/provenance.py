@@ -1,6 +1,6 @@
 """Who made a result: a line of JSON for each finished cell, beside the parts and never in them.
 
-One file a run. Its first line says which program, machine and versions ran; each further line
+One file per run. Its first line says which program, machine and versions ran; each further line
 names a cell and the seconds it took. A kill can cut the last line short; a reader skips what it
 cannot read.
 """
@@ -12,6 +12,7 @@ import functools
 import json
 import os
 import platform
+import shlex
 import sys
 import time
 import uuid
@@ -53,6 +54,12 @@ def _processor() -> str:
         return platform.processor() or platform.machine()
 
 
+def _program() -> str:
+    """The program's name; `python -m attnlab.cli` is `attnlab`."""
+    path = Path(sys.argv[0])
+    return "attnlab" if path.parts[-2:] == ("cli", "__main__.py") else path.name
+
+
 class RunLog:
     """Appends to one run's file. Opened on the first line, so that a run that computes nothing
     leaves nothing behind."""
@@ -61,7 +68,7 @@ class RunLog:
         self._path = folder / f"{time.strftime('%Y%m%dT%H%M%S')}-{uuid.uuid4().hex[:8]}.jsonl"
         self._header = {
             "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-            "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+            "command": shlex.join([_program(), *sys.argv[1:]]),
             "engine": engine,
             "machine": machine(),
             "versions": versions(),

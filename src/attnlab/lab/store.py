@@ -1,4 +1,4 @@
-"""The store: a directory that keeps one part a finished cell, whole or not at all.
+"""The store: a directory that keeps one part per finished cell, whole or not at all.
 
     attnlab-store.json                      what this directory is
     parts/<kind>/<key>-<digest>.parquet     results (-<digest of the weights> where there are any)
@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 
 from attnlab.errors import AttnlabError, UserError
-from attnlab.files import clear_dead_writers, trouble, write_whole, writer_name
-from attnlab.lab.cell import Cell
+from attnlab.files import clear_leftovers, trouble, write_whole, writer_name
+from attnlab.lab.cell import AnyCell, Cell
 from attnlab.lab.part import Damaged, Finished, decode, decode_weights, digest
 
 MARKER = "attnlab-store.json"
@@ -43,14 +43,19 @@ class StoreWarning(UserWarning):
 
 
 class Store:
+    """The results in one directory. Two stores on one directory may write at the same time."""
+
     def __init__(self, root: Path | str, *, create: bool = True):
         self.root = Path(root)
         self._checked: set[Path] = set()
         self._index: dict[str, dict[str, list[Path]]] = {}
         _claim(self.root, create)
-        clear_dead_writers(self.root / "tmp")
+        clear_leftovers(self.root / "tmp")
 
-    def add(self, cell: Cell, finished: Finished) -> None:
+    def __repr__(self) -> str:
+        return f"Store({str(self.root)!r})"
+
+    def add(self, cell: AnyCell, finished: Finished) -> None:
         """Keep a finished cell: weights first, so that a part always has its weights."""
         kind, suffix = cell.kind.name, ""
         if finished.weights:
@@ -61,11 +66,11 @@ class Store:
         # The next look-up scans again: a long run would otherwise remember every name it wrote.
         self._index.pop(kind, None)
 
-    def rows(self, cell: Cell) -> list[Any] | None:
-        """The stored rows, or None if there are none that can be trusted.
+    def results(self, cell: AnyCell) -> dict[str, list[Any]] | None:
+        """The stored rows by the key of their point, or None if there are none to be trusted.
 
-        Which files exist is looked up once a kind, again after `add` and in `holding`; their bytes
-        are proved when first read.
+        Which files exist is looked up once per kind, again after `add` and in `holding`; their
+        bytes are proved when they are first read.
         """
         for path in self._found(cell.kind.name).get(cell.key, ()):
             if self._whole(path):
@@ -74,6 +79,11 @@ class Store:
                 except (Damaged, OSError) as reason:
                     self._set_aside(path, str(reason))
         return None
+
+    def rows(self, cell: Cell) -> list[Any] | None:
+        """The stored rows of one cell, or None if there are none to be trusted."""
+        found = self.results(cell)
+        return None if found is None else found[cell.key]
 
     def weights(self, cell: Cell) -> dict[str, np.ndarray] | None:
         """The stored weights, or None if the cell has none or they cannot be trusted."""
@@ -84,18 +94,20 @@ class Store:
                 return decode_weights(file.read_bytes())
         return None
 
-    def holding(self, cells: Iterable[Cell]) -> set[str]:
-        """The keys among these cells whose stored bytes are whole, as the disk is now."""
+    def holding(self, cells: Iterable[AnyCell]) -> dict[str, dict[str, list[Any]]]:
+        """What the store has of these cells, as the disk is now: key of a cell -> its results."""
         self._index.clear()
-        held = set()
-        for cell in cells:
-            found = self._found(cell.kind.name).get(cell.key, ())
-            if any(self._whole(path) for path in found):
-                held.add(cell.key)
-        return held
+        found = {cell.key: self.results(cell) for cell in cells}
+        return {key: results for key, results in found.items() if results is not None}
+
+    def names(self, cells: Iterable[AnyCell]) -> list[str]:
+        """The names of the parts of these cells that are there; a name proves the bytes."""
+        return sorted(
+            path.name for cell in cells for path in self._found(cell.kind.name).get(cell.key, ())
+        )
 
     def parts(self, kind: str) -> list[Path]:
-        """Every whole part of a kind, one a question."""
+        """Every whole part of a kind, one per question."""
         found = []
         for paths in self._found(kind).values():
             whole = [path for path in paths if self._whole(path)]
@@ -201,7 +213,7 @@ def _claim(root: Path, create: bool) -> None:
             )
         else:
             root.mkdir(parents=True, exist_ok=True)
-            temporary = root / f".{MARKER}.{os.getpid()}"
+            temporary = root / f".{MARKER}.{uuid.uuid4().hex}"
             temporary.write_text(json.dumps({"format": FORMAT}) + "\n")
             temporary.rename(marker)
         if create:

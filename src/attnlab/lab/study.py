@@ -11,10 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from attnlab.errors import UserError
-from attnlab.lab.cell import Cell, CellKind
+from attnlab.lab.cell import AnyCell, Cell, CellKind
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import altair as alt
+
+    from attnlab.lab.display import DrawnFigure
 
     Drawn = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart
 
@@ -31,21 +35,26 @@ class Missing(Exception):
     """A claim or figure asked for a cell that has no stored result."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class View:
     """The stored results of one scale and seed, as figures and claims see them."""
 
     scale: Scale
     seed: int
-    results: Mapping[str, Sequence[Any]]  # by the key of the cell
+    results: Mapping[str, Sequence[Any]]  # by the key of the cell, or of the point of a sweep
+
+    def __repr__(self) -> str:
+        return f"View({self.scale}, seed {self.seed}, results of {len(self.results)} cells)"
 
     def rows(self, cell: Cell[Any, Row]) -> Sequence[Row]:
+        """The rows of a cell; `Missing` where the store has none."""
         try:
             return self.results[cell.key]
         except KeyError:
             raise Missing(str(cell)) from None
 
     def row(self, cell: Cell[Any, Row]) -> Row:
+        """The row of a cell that has exactly one."""
         (only,) = self.rows(cell)
         return only
 
@@ -88,20 +97,27 @@ class Figure:
     ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Study:
-    """What a study folder exports as `study`."""
+    """What a study exports as `study`: one paper."""
 
     name: str
     title: str
     source: str
     summary: str
     kinds: tuple[CellKind, ...]
-    cells: Callable[[Scale, int], Sequence[Cell]]
+    cells: Callable[[Scale, int], Sequence[AnyCell]]
     figures: tuple[Figure, ...]
     claims: tuple[Claim, ...]
 
+    def __repr__(self) -> str:
+        return (
+            f"Study({self.name}: {len(self.claims)} claims, {len(self.figures)} figures, "
+            f"{len(self.kinds)} kinds of cells)"
+        )
+
     def kind(self, name: str) -> CellKind:
+        """The kind of cell of this name."""
         for kind in self.kinds:
             if kind.name == name:
                 return kind
@@ -110,15 +126,59 @@ class Study:
             f"it has {', '.join(k.name for k in self.kinds)}."
         )
 
+    def figure(
+        self, id: str, store: Path | str = "attnlab-store", scale: Scale = "quick", seed: int = 0
+    ) -> DrawnFigure:
+        """Draw a figure from stored results; a notebook shows it.
+
+        Parameters
+        ----------
+        id
+            Which figure: `[figure.id for figure in study.figures]` lists them.
+        store
+            Folder with the results, as `attnlab reproduce` leaves it.
+        scale, seed
+            Which of the results.
+        """
+        from attnlab.lab.display import DrawnFigure
+        from attnlab.lab.store import Store
+
+        known = {figure.id: figure for figure in self.figures}
+        if id not in known:
+            raise UserError(f"Study {self.name!r} has no figure {id!r}; it has {', '.join(known)}.")
+        opened, found = Store(store, create=False), {}
+        for cell in self.plan(scale, seed).cells.values():
+            found.update(opened.results(cell) or {})
+        try:
+            rows = known[id].data(View(scale, seed, found))
+        except Missing as cell:
+            raise UserError(
+                f"The store {store} has no result for {cell}; run "
+                f"'attnlab reproduce {self.name} --scale {scale}' first."
+            ) from None
+        return DrawnFigure(known[id].title, known[id].caption, rows, known[id].draw)
+
+    def plan(self, scale: Scale, seed: int) -> Plan:
+        """What the study asks for at one scale and seed; worked out once per command."""
+        distinct = {cell.key: cell for cell in self.cells(scale, seed)}
+        return Plan(self, scale, seed, distinct)
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """The cells of a study at one scale and seed, each of them once, by key."""
+
+    study: Study
+    scale: Scale
+    seed: int
+    cells: Mapping[str, AnyCell]
+
+    def __repr__(self) -> str:
+        return f"Plan({self.study.name}, {self.scale}, seed {self.seed}, {len(self.cells)} cells)"
+
 
 def check_seed(seed: int) -> int:
+    """A seed, or the sentence that says what a seed is."""
     if seed < 0:
         raise UserError(f"seed must be an integer of at least 0, got {seed}.")
     return seed
-
-
-def parse_scale(text: str) -> Scale:
-    for scale in SCALES:
-        if text == scale:
-            return scale
-    raise UserError(f"Unknown scale {text!r}; accepted are {', '.join(SCALES)}.")

@@ -1,30 +1,34 @@
-"""A figure as files: its table as CSV, its Vega-Lite spec, and the SVG, PNG and PDF drawn from it.
+"""A figure as files: its table as CSV, its Vega-Lite document, its SVG, and PNG and PDF on demand.
 
-The spec is drawn once, to SVG; the other pictures are that SVG. A figure whose cells are missing
-becomes a sentence instead.
+The document is drawn once, to SVG; the other pictures are that SVG. Pictures whose document has not
+changed are taken from the report that was there before. A figure whose cells are missing becomes a
+sentence instead.
 """
 
 from __future__ import annotations
 
 import csv
-import functools
 import io
 import json
-import math
-import re
-from collections.abc import Iterator, Sequence
+import shutil
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
+from attnlab.drawing import pictures, theme
+from attnlab.drawing.specs import plain, spec_of
 from attnlab.errors import AttnlabError
-from attnlab.lab.fault import told
+from attnlab.lab.fault import describe
 from attnlab.lab.study import Figure, Missing, Study, View
-from attnlab.report import text, theme
+from attnlab.report import text
 
-PIXELS = 2  # of the PNG, for each unit of the spec
-DEFINED = re.compile(r'( id="|url\(#|href="#)((?:gradient_|clip)\d+)("|\))')
-SHORT = 4  # characters
+Format = Literal["png", "pdf"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+FROM_SVG: dict[Format, tuple[str, Callable[[str], bytes]]] = {
+    "png": ("PNG", pictures.png_of),
+    "pdf": ("PDF", pictures.pdf_of),
+}
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,27 @@ class Drawn:
     missing: str = ""
 
 
-def write_figure(study: Study, figure: Figure, seen: View, site: Path) -> Drawn:
+def write_figure(
+    study: Study,
+    figure: Figure,
+    seen: View,
+    site: Path,
+    formats: Sequence[Format] = (),
+    before: Path | None = None,
+) -> Drawn:
+    """Draw a figure and write its files.
+
+    Parameters
+    ----------
+    study, figure, seen
+        The figure, the study that it belongs to and the results that it shows.
+    site
+        Folder of the report that is being written.
+    formats
+        Pictures to write beside the SVG.
+    before
+        Folder of a report written earlier, whose pictures are reused where nothing changed.
+    """
     about = (figure.id, f"figure-{text.slug(figure.id)}", figure.title, figure.caption)
     try:
         rows = [plain(row) for row in figure.data(seen)]
@@ -49,40 +73,40 @@ def write_figure(study: Study, figure: Figure, seen: View, site: Path) -> Drawn:
         return Drawn(*about, missing=str(cell))
     except Exception as reason:
         raise AttnlabError(
-            f"The figure {figure.id!r} of study {study.name!r} has no data: {told(reason)}."
+            f"The figure {figure.id!r} of study {study.name!r} has no data: {describe(reason)}."
         ) from reason
-    spec = {"description": figure.caption, **spec_of(study, figure, rows)}
+    spec = {"description": figure.caption, **document(study, figure, rows)}
     stem = f"figures/{text.slug(study.name)}-{text.slug(figure.id)}"
-    svg, png, pdf = _pictures(study, figure, theme.themed(spec))
-    contents = {
-        "data (CSV)": (".csv", as_csv(rows).encode()),
-        "SVG": (".svg", svg.encode()),
-        "PNG": (".png", png),
-        "PDF": (".pdf", pdf),
-        "spec (JSON)": (".vl.json", (json.dumps(theme.themed(spec)) + "\n").encode()),
-    }
-    for suffix, data in contents.values():
-        (site / f"{stem}{suffix}").write_bytes(data)
-    files = {label: f"{stem}{suffix}" for label, (suffix, _) in contents.items()}
+    themed = (json.dumps(theme.themed(spec)) + "\n").encode()
+    (site / f"{stem}.csv").write_bytes(as_csv(rows).encode())
+    (site / f"{stem}.vl.json").write_bytes(themed)
+    files = {"data (CSV)": f"{stem}.csv", "SVG": f"{stem}.svg"}
+    same = before is not None and _bytes(before / f"{stem}.vl.json") == themed
+    if not (same and before and _copied(before, site, f"{stem}.svg")):
+        (site / f"{stem}.svg").write_bytes(_svg(study, figure, theme.themed(spec)).encode())
+    for kind in formats:
+        label, convert = FROM_SVG[kind]
+        if not (same and before and _copied(before, site, f"{stem}.{kind}")):
+            svg = (site / f"{stem}.svg").read_text(encoding="utf-8")
+            (site / f"{stem}.{kind}").write_bytes(convert(svg))
+        files[label] = f"{stem}.{kind}"
+    files["spec (JSON)"] = f"{stem}.vl.json"
     return Drawn(*about, spec=spec, files=files, rows=len(rows))
 
 
-def spec_of(study: Study, figure: Figure, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def document(study: Study, figure: Figure, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """The Vega-Lite document of a figure, its data inside, without any theme."""
-    import altair as alt
-
-    with alt.theme.enable("none"), alt.data_transformers.enable("default", max_rows=None):
-        try:
-            spec = figure.draw(rows).to_dict()
-        except Exception as reason:
-            raise AttnlabError(
-                f"Figure {figure.id!r} of study {study.name!r} could not be drawn: "
-                f"{type(reason).__name__}: {reason}"
-            ) from reason
-    return _upright(plain(spec), rows)
+    try:
+        return spec_of(figure.draw, rows)
+    except Exception as reason:
+        raise AttnlabError(
+            f"Figure {figure.id!r} of study {study.name!r} could not be drawn: "
+            f"{type(reason).__name__}: {reason}"
+        ) from reason
 
 
 def as_csv(rows: Sequence[dict[str, Any]]) -> str:
+    """A figure's table as CSV; a column is there if any row has it."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns, lineterminator="\n")
@@ -91,64 +115,9 @@ def as_csv(rows: Sequence[dict[str, Any]]) -> str:
     return buffer.getvalue()
 
 
-@functools.cache
-def vega_bundle() -> str:
-    """Vega, Vega-Lite and vega-embed as one classic script; a page on disk may load no module."""
-    import vl_convert
-
-    # The stub asks for a snippet; without one the bundle puts vegaEmbed on window.
-    bundle: Any = vl_convert.javascript_bundle
-    script = bundle(vl_version=_vega_lite())
-    return f"(function(){{\n{script}\n}})();\n"
-
-
-def plain(given: Any) -> Any:
-    """The same structure in what JSON can say: NumPy scalars become Python's, NaN becomes null."""
-    if isinstance(given, dict):
-        return {str(key): plain(item) for key, item in given.items()}
-    if isinstance(given, list | tuple):
-        return [plain(item) for item in given]
-    if given is None or isinstance(given, str | bool):
-        return given
-    number = given.item() if hasattr(given, "item") else given
-    return None if isinstance(number, float) and not math.isfinite(number) else number
-
-
-def _upright(spec: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Short labels of a discrete x axis stand upright; Vega-Lite would turn all of them."""
-    fields = {
-        channel["field"]
-        for channel in _channels(spec, "x")
-        if channel.get("type") in ("ordinal", "nominal") and "field" in channel
-    }
-    labels = [row.get(name) for name in fields for row in rows]
-    if not labels or any(item is None or len(str(item)) > SHORT for item in labels):
-        return spec
-    config = spec.get("config", {})
-    discrete = {"labelAngle": 0, **config.get("axisXDiscrete", {})}
-    return {**spec, "config": {**config, "axisXDiscrete": discrete}}
-
-
-def _channels(spec: Any, name: str) -> Iterator[dict[str, Any]]:
-    """Every encoding of this channel, however deep in layers and concatenations."""
-    if isinstance(spec, list):
-        for part in spec:
-            yield from _channels(part, name)
-    elif isinstance(spec, dict):
-        found = spec.get("encoding", {}).get(name)
-        if isinstance(found, dict):
-            yield found
-        for key in ("layer", "hconcat", "vconcat", "concat", "spec"):
-            yield from _channels(spec.get(key), name)
-
-
-def _pictures(study: Study, figure: Figure, spec: dict[str, Any]) -> tuple[str, bytes, bytes]:
-    import vl_convert
-
+def _svg(study: Study, figure: Figure, spec: dict[str, Any]) -> str:
     try:
-        svg = _seamless(vl_convert.vegalite_to_svg(spec, vl_version=_vega_lite()))
-        svg = _renumbered(svg)
-        return svg, vl_convert.svg_to_png(svg, scale=PIXELS), vl_convert.svg_to_pdf(svg)
+        return pictures.svg_of(spec)
     except ValueError as reason:
         raise AttnlabError(
             f"Figure {figure.id!r} of study {study.name!r} is not a chart that Vega-Lite draws: "
@@ -156,24 +125,16 @@ def _pictures(study: Study, figure: Figure, spec: dict[str, Any]) -> tuple[str, 
         ) from reason
 
 
-def _seamless(svg: str) -> str:
-    """Neighbouring cells of a heat map meet on whole pixels, without hairlines between them."""
-    return svg.replace('<g class="mark-rect', '<g shape-rendering="crispEdges" class="mark-rect')
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
 
 
-def _renumbered(svg: str) -> str:
-    """Gradients and clips numbered from 0: Vega counts on from picture to picture."""
-    numbers: dict[str, str] = {}
-
-    def renamed(found: re.Match[str]) -> str:
-        name = numbers.setdefault(found[2], f"part{len(numbers)}")
-        return f"{found[1]}{name}{found[3]}"
-
-    return DEFINED.sub(renamed, svg)
-
-
-def _vega_lite() -> str:
-    """The version of Vega-Lite that the installed Altair writes, as vl-convert names it."""
-    import altair as alt
-
-    return ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+def _copied(before: Path, site: Path, name: str) -> bool:
+    """Whether a file of the earlier report is there; it is copied if so."""
+    if not (before / name).is_file():
+        return False
+    shutil.copyfile(before / name, site / name)
+    return True

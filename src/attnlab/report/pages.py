@@ -1,4 +1,4 @@
-"""The pages' words: what the templates are told, and the templates filled in.
+"""The pages: what the templates are given, and the templates filled in.
 
 Nothing is written here; `render` gives the text of every page by its file name.
 """
@@ -16,7 +16,7 @@ from attnlab.lab.ledger import Entry
 from attnlab.lab.study import Scale, Study
 from attnlab.report import text
 from attnlab.report.figures import Drawn
-from attnlab.report.made import Made
+from attnlab.report.provenance import Provenance
 from attnlab.report.verdicts import MARKS, Mark, counts
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -24,12 +24,12 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True)
 class Chapter:
-    """One study, ready to be told."""
+    """One study, ready to be shown."""
 
     study: Study
     entries: Sequence[Entry]
     figures: Sequence[Drawn]
-    made: Made
+    provenance: Provenance
 
     @property
     def page(self) -> str:

@@ -1,7 +1,8 @@
 """The report as a static site: an index with the whole ledger, and a page for each study.
 
 It opens from disk with no network and no server: scripts are local and classic, the figures'
-specs are inside the pages, and every page reads without JavaScript.
+documents are inside the pages, and every page reads without JavaScript. Where nothing has changed
+since it was written, it is left as it is.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from pathlib import Path
 
 from rich.console import Console
 
+from attnlab.drawing import pictures, theme
 from attnlab.errors import UserError
-from attnlab.lab.ledger import ledger, view
+from attnlab.lab.ledger import Judged
 from attnlab.lab.progress import meter
 from attnlab.lab.store import Store
-from attnlab.lab.study import Scale, Study
-from attnlab.report import figures, pages, theme
-from attnlab.report.folder import replacing
-from attnlab.report.made import made
+from attnlab.report import figures, pages, state
+from attnlab.report.folder import check_folder, replacing
+from attnlab.report.provenance import provenance_of
 
 ASSETS = Path(__file__).parent / "assets"
 RESERVED = {"index", "assets", "figures"}
@@ -28,43 +29,67 @@ RESERVED = {"index", "assets", "figures"}
 
 def write_report(
     store: Store,
-    studies: Sequence[Study],
-    scale: Scale,
-    seed: int,
+    judged: Sequence[Judged],
     out: Path | str,
-    extra_notes: Sequence[str] = (),
+    notes: Sequence[str] = (),
     console: Console | None = None,
+    formats: Sequence[figures.Format] = (),
 ) -> Path:
-    """Write the report of these studies into the folder `out`; returns the path of its index.html.
+    """Write the report of judged studies into a folder; returns the path of its index.html.
 
     `out` is replaced as a whole and only if it is new, empty or a report of ours. The same store
-    gives the same bytes. `extra_notes` are sentences shown on the first page. Progress goes to
-    `console`.
+    gives the same bytes, PDFs apart.
+
+    Parameters
+    ----------
+    store
+        Where the results are: its provenance is shown.
+    judged
+        The studies with their results and ledgers.
+    out
+        Folder of the report.
+    notes
+        Sentences for the first page.
+    console
+        Where progress is shown.
+    formats
+        Pictures to write beside the SVG of each figure.
     """
-    _check(studies)
-    total = sum(len(study.figures) for study in studies)
+    _check([each.plan.study for each in judged])
+    out = Path(out)
+    target = out.expanduser().resolve()
+    known = state.state_of(store, judged, notes, formats)
+    if state.up_to_date(target, known):
+        check_folder(out)
+        return out / "index.html"
+    before = target if target.is_dir() else None
+    total = sum(len(each.plan.study.figures) for each in judged)
     with (
-        replacing(Path(out)) as folder,
+        replacing(out) as folder,
         meter(console or Console(quiet=True), "report", total, total) as progress,
     ):
         (folder / "figures").mkdir()
-        write_assets(folder / "assets")
+        write_assets(folder / "assets", before)
         chapters = []
-        for study in studies:
-            seen = view(store, study, scale, seed)
-            pictures = []
+        for each in judged:
+            study = each.plan.study
+            drawn = []
             for figure in study.figures:
-                pictures.append(figures.write_figure(study, figure, seen, folder))
+                drawn.append(
+                    figures.write_figure(study, figure, each.view, folder, formats, before)
+                )
                 progress.advance(figure.id)
-            provenance = made(store, study, seen)
-            chapters.append(pages.Chapter(study, ledger(study, seen), pictures, provenance))
-        edition = pages.Edition(scale, seed, chapters, tuple(extra_notes))
+            made = provenance_of(store, each.plan, each.view)
+            chapters.append(pages.Chapter(study, each.ledger, drawn, made))
+        scale, seed = (judged[0].plan.scale, judged[0].plan.seed) if judged else ("quick", 0)
+        edition = pages.Edition(scale, seed, chapters, tuple(notes))
         for name, html in pages.render(edition).items():
             (folder / name).write_text(html, encoding="utf-8")
-    return Path(out) / "index.html"
+        state.remember(folder, known)
+    return out / "index.html"
 
 
-def _check(studies: Sequence[Study]) -> None:
+def _check(studies: Sequence) -> None:
     names = [study.name for study in studies]
     for study in studies:
         if study.name in RESERVED or not study.name.isidentifier():
@@ -84,12 +109,22 @@ def _check(studies: Sequence[Study]) -> None:
         raise UserError(f"A study is given twice: {', '.join(names)}.")
 
 
-def write_assets(folder: Path) -> None:
-    """The style and the scripts that every page loads, as one folder."""
+def write_assets(folder: Path, before: Path | None = None) -> None:
+    """The style and the scripts that every page loads, as one folder.
+
+    The script that draws is large and slow to put together: that of an earlier report is taken
+    where it is of the same version.
+    """
     folder.mkdir()
     for path in sorted(ASSETS.iterdir()):
         if path.suffix in (".css", ".js"):
             shutil.copyfile(path, folder / path.name)
     looks = {scheme: theme.config(scheme) for scheme in ("light", "dark")}
     (folder / "theme.js").write_text(f"window.attnlabTheme = {json.dumps(looks)};\n")
-    (folder / "vega.js").write_text(figures.vega_bundle(), encoding="utf-8")
+    version = f"// {pictures.bundle_version()}\n"
+    old = before / "assets" / "vega.js" if before else None
+    if old and old.is_file() and old.read_text(encoding="utf-8").startswith(version):
+        shutil.copyfile(old, folder / "vega.js")
+    else:
+        script = f"{version}{pictures.vega_bundle()}"
+        (folder / "vega.js").write_text(script, encoding="utf-8")

@@ -13,20 +13,24 @@ from rich.table import Table
 from rich.text import Text
 
 from attnlab.lab.ledger import Entry
+from attnlab.lab.progress import duration
 from attnlab.report import text
 from attnlab.report.verdicts import MARKS, counts
 
 if TYPE_CHECKING:
     from attnlab.lab.presentation import TextTable
+    from attnlab.lab.reader import Reading
+    from attnlab.lab.runner import Summary
 
 LINES = 3  # of a statement at most
 LEAST = 28  # characters of a statement's column
 GAP = 2
 UNBOUNDED = 1_000_000
+WIDE = 136  # columns from which the widest tables of a reading fit
 
 
 def print_ledger(entries: Iterable[Entry], console: Console) -> None:
-    """One table a study, then one line that counts the verdicts.
+    """One table per study, then one line that counts the verdicts.
 
     Where five columns would leave the statements too little room, a claim becomes a record
     of a few lines instead.
@@ -52,6 +56,19 @@ def print_ledger(entries: Iterable[Entry], console: Console) -> None:
     console.print(line, soft_wrap=True)
 
 
+def print_summary(summary: Summary, console: Console) -> None:
+    """The cells that failed, then one line on what became of a plan."""
+    for cell, error in summary.failed:
+        console.print(Text.assemble(("failed", "red"), f" {cell}: {error}"), soft_wrap=True)
+    plan = summary.plan
+    line = (
+        f"{plan.study.name} ({plan.scale}): {text.counted(summary.total, 'cell')}, "
+        f"{summary.from_store} from the store, {summary.computed} computed in "
+        f"{duration(summary.seconds)}"
+    )
+    console.print(Text(line), soft_wrap=True)
+
+
 def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], console: Console) -> None:
     """Query results: numbers to the right, missing values blank, nothing cut off."""
     rows = [list(row) for row in rows]
@@ -69,6 +86,15 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], console: C
     else:
         print_whole(table, console)
     console.print(Text(text.counted(len(rows), "row")))
+
+
+def print_reading(reading: Reading, path: str, console: Console) -> None:
+    """The sentences of a reading, then its tables: as many columns as the terminal has room for."""
+    console.print(Text(path, "bold"), soft_wrap=True)
+    for sentence in reading.sentences:
+        print_sentence(sentence, console)
+    for table in reading.tables(console.width >= WIDE or not console.is_terminal):
+        print_text_table(table, console)
 
 
 def print_sentence(sentence: str, console: Console) -> None:

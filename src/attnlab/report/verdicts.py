@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from attnlab.lab.ledger import Entry, count_verdicts
+from attnlab.lab.ledger import Entry, Ledger
 from attnlab.lab.study import VERDICTS, Verdict
 
 
@@ -35,4 +35,5 @@ MARKS = _marks()
 
 
 def counts(entries: Iterable[Entry]) -> list[tuple[Mark, int]]:
-    return [(MARKS[verdict], number) for verdict, number in count_verdicts(entries).items()]
+    """How many entries have each verdict."""
+    return [(MARKS[verdict], number) for verdict, number in Ledger(entries).counts.items()]

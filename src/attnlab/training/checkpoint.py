@@ -22,7 +22,7 @@ import safetensors.numpy
 from jaxtyping import PyTree
 
 from attnlab.errors import AttnlabError, UserError
-from attnlab.files import clear_dead_writers, trouble, write_whole, writer_name
+from attnlab.files import clear_leftovers, trouble, write_whole, writer_name
 
 FORMAT = 1
 METADATA = "attnlab-checkpoint"
@@ -173,7 +173,7 @@ def _write(target: Path, data: bytes) -> None:
     hidden = f".{target.name}."
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        clear_dead_writers(target.parent, hidden)
+        clear_leftovers(target.parent, hidden)
         write_whole(target, data, target.parent / writer_name(hidden))
     except OSError as reason:
         raise AttnlabError(

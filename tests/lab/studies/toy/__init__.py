@@ -1,10 +1,11 @@
 """A study small enough to kill: squares of integers, some with weights, and one claim each way.
 
-TOY_DELAY (seconds a cell) and TOY_FAIL (an x that raises) are read from the environment so that
-they change how a run goes and not what it computes.
+TOY_DELAY (seconds per cell), TOY_FAIL (an x that raises), TOY_KILL (an x that ends its process) and
+TOY_PRINT are read from the environment so that they change how a run goes and not what it computes.
 """
 
 import os
+import signal
 import time
 from dataclasses import dataclass
 
@@ -32,6 +33,10 @@ def run_square(config: Number) -> Square:
     time.sleep(float(os.environ.get("TOY_DELAY", "0")))
     if str(config.x) == os.environ.get("TOY_FAIL"):
         raise RuntimeError("asked to fail")
+    if str(config.x) == os.environ.get("TOY_KILL"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if "TOY_PRINT" in os.environ:
+        print("a cell that prints")
     return Square((config.x + config.shift) ** 2, "even" if config.x % 2 == 0 else "odd")
 
 

@@ -1,6 +1,6 @@
-"""How a study's results were made: what was asked, and which runs on which machine answered.
+"""Where a study's results come from: what was planned, and which runs on which machine computed it.
 
-The questions come from the study's cells, the answers' origin from the store's provenance. Nothing
+The questions come from the study's cells, the answers' origin from the store's run logs. Nothing
 here looks at the clock, so the same store gives the same account.
 """
 
@@ -10,17 +10,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.lab.cell import Cell, config_values
+from attnlab.lab.cell import AnyCell, config_values
 from attnlab.lab.provenance import read_runs
 from attnlab.lab.store import Store
-from attnlab.lab.study import Study, View
+from attnlab.lab.study import Plan, View
 from attnlab.report import text
 
 SHOWN_SINGLY = 6
 
 
 @dataclass(frozen=True)
-class Asked:
+class Planned:
     """The configurations of one kind of cell: for each column, what it ranged over."""
 
     kind: str
@@ -31,7 +31,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Run:
-    """One run that made some of the cells; equal facts of all runs are told once, in `Made`."""
+    """One run that computed some of the cells; `Provenance` lists what all runs share."""
 
     cells: int
     seconds: float
@@ -39,32 +39,34 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Made:
+class Provenance:
     cells: int
     stored: int
-    asked: list[Asked]
+    planned: list[Planned]
     runs: list[Run]
     common: dict[str, str]
     seconds: float
     unknown: int  # stored cells that no run's log names
 
 
-def made(store: Store, study: Study, seen: View) -> Made:
-    cells = {cell.key: cell for cell in study.cells(seen.scale, seen.seed)}
-    runs = _runs(store, {key for key in cells if key in seen.results})
+def provenance_of(store: Store, plan: Plan, seen: View) -> Provenance:
+    """Where the results of a plan come from."""
+    cells = plan.cells
+    held = {k for k, cell in cells.items() if all(p.key in seen.results for p in cell.points)}
+    runs = _runs(store, held)
     facts = [run.facts for run in runs]
     common = _common(facts)
-    return Made(
+    return Provenance(
         cells=len(cells),
-        stored=len(seen.results),
-        asked=_asked(cells.values()),
+        stored=len(held),
+        planned=_planned(cells.values()),
         runs=[
             Run(r.cells, r.seconds, {k: v for k, v in r.facts.items() if k not in common})
             for r in runs
         ],
         common=common,
         seconds=sum(run.seconds for run in runs),
-        unknown=len(seen.results) - sum(run.cells for run in runs),
+        unknown=len(held) - sum(run.cells for run in runs),
     )
 
 
@@ -88,13 +90,13 @@ def _word(value: Any) -> str:
     return ("no", "yes")[value] if isinstance(value, bool) else text.value(value)
 
 
-def _asked(cells: Iterable[Cell]) -> list[Asked]:
+def _planned(cells: Iterable[AnyCell]) -> list[Planned]:
     kinds: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for cell in cells:
         group = kinds.setdefault((cell.kind.name, cell.kind.version), [])
-        group.append(config_values(cell.config))
+        group.extend(config_values(point.config) for point in cell.points)
     return [
-        Asked(kind, version, len(group), [(c, span(row[c] for row in group)) for c in group[0]])
+        Planned(kind, version, len(group), [(c, span(row[c] for row in group)) for c in group[0]])
         for (kind, version), group in sorted(kinds.items())
     ]
 

@@ -8,8 +8,8 @@ import altair as alt
 import pytest
 import vl_convert
 
-from attnlab.report import theme
-from attnlab.report.made import span
+from attnlab.drawing import theme
+from attnlab.report.provenance import span
 
 
 def luminance(colour: str) -> float:

@@ -1,0 +1,123 @@
+"""`attnlab`: finds the command, runs it, and turns what goes wrong into a sentence and a code."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+import warnings
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, Union
+
+from tyro.conf import subcommand
+
+from attnlab import __version__
+from attnlab.cli import read, run
+from attnlab.cli.bench import Bench
+from attnlab.cli.claims import Claims
+from attnlab.cli.completion import Completion
+from attnlab.cli.parsing import nearest, parse_as
+from attnlab.cli.query import Query
+from attnlab.cli.report import Report
+from attnlab.cli.reproduce import Reproduce
+from attnlab.cli.serve import Serve
+from attnlab.errors import AttnlabError, UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+COMMANDS: dict[str, Any] = {
+    "reproduce": Reproduce,
+    "claims": Claims,
+    "report": Report,
+    "serve": Serve,
+    "query": Query,
+    "run": run.Run,
+    "read": read.Read,
+    "bench": Bench,
+    "completion": Completion,
+}
+
+DESCRIPTION = """A laboratory for the theory of attention: every claim of a paper is an experiment
+that runs, is checked with an honest error bar, is cached and plotted.
+
+Start with 'attnlab reproduce', then open the report it names. 'attnlab COMMAND --help' has
+examples; 'attnlab --version' prints the version."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: leave as carefully as on Ctrl-C."""
+
+
+def parse(arguments: list[str]) -> Any:
+    """The command that the arguments describe, ready to run."""
+    if not arguments or arguments[0].startswith("-"):
+        return parse_as(_every_command(), arguments, "attnlab", DESCRIPTION)
+    name, *rest = arguments
+    if name == "run":
+        return run.parse(rest)
+    if name == "read":
+        return parse_as(read.with_options_of_readers(), rest, "attnlab read")
+    if name not in COMMANDS:
+        raise UserError(nearest("command", name, list(COMMANDS)))
+    return parse_as(COMMANDS[name], rest, f"attnlab {name}")
+
+
+def _every_command() -> Any:
+    """All commands as one type, for the overview and for shell completion."""
+    types = {**COMMANDS, "read": read.with_options_of_readers()}
+    return Union[tuple(Annotated[made, subcommand(name)] for name, made in types.items())]  # noqa: UP007
+
+
+def main() -> None:
+    """The entry point of the program."""
+    sys.exit(run_line(sys.argv[1:]))
+
+
+def run_line(arguments: list[str]) -> int:
+    """Run one command line; the exit code."""
+    if arguments == ["--version"]:
+        print(f"attnlab {__version__}")
+        return 0
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without our signs is no error
+    signal.signal(signal.SIGTERM, _terminate)
+    warnings.showwarning = _show_warning
+    try:
+        command = parse(arguments)
+        if isinstance(command, Completion):
+            command = parse(["--tyro-print-completion", command.shell])  # prints and exits
+        return command.run(_console())
+    except AttnlabError as error:
+        print(f"attnlab: {' '.join(str(error).splitlines())}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt as stop:
+        print(
+            "attnlab: interrupted; finished cells are in the store; the same command continues.",
+            file=sys.stderr,
+        )
+        return 143 if isinstance(stop, Terminated) else 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    class Piped(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # a reader that stops early is no error; rich would exit with 1
+
+    return Piped()
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Terminated
+
+
+def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
+    """A warning is for a person: its sentence, not the place in our source."""
+    print(f"attnlab: note: {message}", file=sys.stderr)

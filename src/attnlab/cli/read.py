@@ -1,0 +1,166 @@
+"""`attnlab read FILE`: which reader a file is for, and what the reading prints and writes.
+
+The options of every reader are options of the command; an option that says nothing about the file
+at hand is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+from tyro.conf import Positional, arg
+
+from attnlab.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from attnlab.lab.progress import Meter
+    from attnlab.lab.reader import Progress, Reader, Reading
+
+
+@dataclasses.dataclass(frozen=True)
+class Read:
+    """Read weights: a linear transformer as an algorithm, any other checkpoint head by head.
+
+    A linear transformer of attnlab: what every layer does (gradient step, preconditioning,
+    rescaling, momentum) and how far the network is from ridge regression that knows the noise,
+    and from Bayes, on the problem that it was trained on unless --noise, --n and --d say otherwise.
+
+    Any other safetensors file (a shard, or a folder with all of them): how many directions the
+    forms Q K^T and V O of every head use, and how far they are from a multiple of the identity.
+    GPT-2, LLaMA, BERT, ViT, GPT-NeoX and others are known by their names.
+
+    For example:
+      attnlab read network.safetensors
+      attnlab read network.safetensors --noise uniform:7 --n 40 --export network.py
+      attnlab read gpt2/ --figures reading
+      attnlab read model.safetensors --heads 32 --layers 0 15 31 --json > heads.json
+      attnlab read mine.safetensors --heads 8 --map qkv=h.{layer}.qkv o=h.{layer}.out layout=in_out
+    """
+
+    file: Annotated[Positional[Path], arg(metavar="FILE")]
+    """A safetensors file, an index of shards, or a folder with either."""
+    figures: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Write a page with figures into this folder."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print the whole reading as one JSON object instead of tables."""
+
+    def run(self, console: Console) -> int:
+        """Read the file and show what was found."""
+        from attnlab.report.folder import check_folder
+        from attnlab.report.terminal import print_reading
+
+        name, reader, path = reader_of(self.file)
+        _refuse_others(self, name, reader)
+        if self.figures is not None:
+            check_folder(self.figures)
+        with _bar() as progress:
+            reading = reader.read(path, getattr(self, name), progress)
+        if self.json:
+            _print_document(reading)
+        else:
+            print_reading(reading, str(self.file), console)
+        written = list(reading.written)
+        if self.figures is not None:
+            written.append(f"Figures: {_write_page(self.figures, reading)}")
+        if not self.json:
+            _print_lines(written, console)
+        return 0
+
+
+def with_options_of_readers() -> Any:
+    """The command's type: the options of every reader beside its own."""
+    from attnlab.lab.catalog import load_readers
+
+    options = [
+        (
+            name,
+            Annotated[reader.options, arg(name="")],
+            dataclasses.field(default_factory=reader.options),
+        )
+        for name, reader in load_readers().items()
+    ]
+    made = dataclasses.make_dataclass("Read", options, bases=(Read,), frozen=True)
+    made.__doc__ = Read.__doc__
+    return made
+
+
+def reader_of(path: Path) -> tuple[str, Reader, Path]:
+    """The first reader that knows a file or folder, and the file that it will read."""
+    from attnlab.lab.catalog import load_readers
+
+    for name, reader in load_readers().items():
+        found = reader.recognise(path)
+        if found is not None:
+            return name, reader, found
+    raise UserError(f"No reader knows what {path} is.")
+
+
+def _refuse_others(command: Read, own: str, reader: Reader) -> None:
+    """Raise for an option of another reader: it says nothing about this file."""
+    from attnlab.lab.catalog import load_readers
+
+    for name in load_readers():
+        if name == own:
+            continue
+        given = getattr(command, name)
+        for option in dataclasses.fields(given):
+            if getattr(given, option.name) != option.default:
+                raise UserError(
+                    f"--{option.name.replace('_', '-')} says nothing about {command.file}, which "
+                    f"is {reader.kind}; 'attnlab read --help' lists the options of each kind of "
+                    "file."
+                )
+
+
+def _print_document(reading: Reading) -> None:
+    from attnlab.drawing.specs import plain
+
+    document = plain(dict(reading.document))
+    print(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _print_lines(lines: list[str], console: Console) -> None:
+    from rich.text import Text
+
+    for line in lines:
+        console.print(Text(line), soft_wrap=True)
+
+
+def _write_page(out: Path, reading: Reading) -> Path:
+    from attnlab.report.reading import write_reading
+
+    return write_reading(
+        out, reading.title, reading.sentences, reading.tables(True), reading.pictures()
+    )
+
+
+@contextlib.contextmanager
+def _bar() -> Generator[Progress | None]:
+    """A bar on a terminal's standard error; the answer stays alone on standard output."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    from attnlab.lab.progress import meter
+
+    with contextlib.ExitStack() as stack:
+        opened: list[Meter] = []
+
+        def progress(done: int, total: int) -> None:
+            if not opened:
+                errors = Console(stderr=True)
+                opened.append(stack.enter_context(meter(errors, "layers", total, total)))
+            if done:
+                opened[0].advance(f"{done} read")
+
+        yield progress

@@ -1,0 +1,58 @@
+"""`attnlab report`: write the report of what the store holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from attnlab.cli.options import OfScale
+from attnlab.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True)
+class Report(OfScale):
+    """Write the report: a static site that opens from the disk.
+
+    Each figure comes as SVG with its data as CSV; --formats adds PNG and PDF.
+
+    For example:
+      attnlab report
+      attnlab report separation --scale paper --out paper-report
+      attnlab report --formats png pdf
+    """
+
+    study: Annotated[Positional[tuple[str, ...]], arg(metavar="[STUDY ...]")] = ()
+    """Studies to report; all that the store has results of if none is named."""
+    out: Annotated[Path, arg(metavar="DIR")] = Path("attnlab-report")
+    """Where to write the report."""
+    formats: Annotated[
+        tuple[Literal["png", "pdf"], ...], arg(help_behavior_hint="(default: SVG only)")
+    ] = ()
+    """Pictures to write beside the SVG of each figure."""
+
+    def run(self, console: Console) -> int:
+        """Look up, judge and write."""
+        from attnlab.cli.reproduce import write_and_name
+        from attnlab.lab.ledger import Judged
+        from attnlab.lab.runner import look_up
+
+        plans = self.plans(self.load(self.study))
+        store = self.open(create=False)
+        summaries = [look_up(plan, store) for plan in plans]
+        held = [summary for summary in summaries if summary.from_store]
+        if not held:
+            seed = f" --seed {self.seed}" if self.seed else ""
+            named = "".join(f" {name}" for name in self.study)
+            raise UserError(
+                f"The store {self.store} has no results of scale {self.scale} to report; run "
+                f"'attnlab reproduce{named} --scale {self.scale}{seed}' first."
+            )
+        judged = [Judged.of(each.plan, each.view) for each in (summaries if self.study else held)]
+        write_and_name(store, judged, self.out, console, self.formats)
+        return 0

@@ -1,0 +1,111 @@
+"""`attnlab reproduce`: run studies, print the ledger, write the report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+from tyro.conf import Positional, arg
+
+from attnlab.cli.claims import refuse_broken
+from attnlab.cli.options import OfScale
+from attnlab.errors import AttnlabError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from attnlab.lab.ledger import Judged
+    from attnlab.lab.runner import Summary
+    from attnlab.lab.store import Store
+
+
+@dataclass(frozen=True)
+class Reproduce(OfScale):
+    """Run studies, print the ledger of claims and write the report.
+
+    Results are kept in the store: a second run computes only what is missing, and Ctrl-C loses
+    nothing that was finished. The report shows every study that the store has results of.
+
+    For example:
+      attnlab reproduce                           all studies, quick
+      attnlab reproduce separation --scale paper  the paper's full grid
+      attnlab reproduce --workers 2               on two processes of this machine
+      attnlab reproduce --scheduler tcp://127.0.0.1:8786
+    """
+
+    study: Annotated[Positional[tuple[str, ...]], arg(metavar="[STUDY ...]")] = ()
+    """Studies to run; all of them if none is named."""
+    workers: Annotated[int, arg(metavar="N")] = 0
+    """Run cells on N processes of this machine; 0 stays in this one."""
+    scheduler: Annotated[str | None, arg(metavar="ADDRESS")] = None
+    """Run cells on a running Dask cluster."""
+    report: Annotated[Path, arg(metavar="DIR")] = Path("attnlab-report")
+    """Where to write the report."""
+    no_report: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Do not write a report."""
+    strict: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Exit with 1 if a claim fails."""
+
+    def run(self, console: Console) -> int:
+        """Compute what is missing, judge, report."""
+        from attnlab.lab.engine import open_engine
+        from attnlab.lab.ledger import Judged, Ledger
+        from attnlab.lab.runner import run_plans
+        from attnlab.report.folder import check_folder
+        from attnlab.report.terminal import print_ledger, print_summary
+
+        plans = self.plans(self.load(self.study))
+        if not self.no_report:
+            check_folder(self.report)
+        with open_engine(self.workers, self.scheduler, self.studies_dir) as engine:
+            store = self.open(create=True)
+            summaries = run_plans(plans, store, engine, console)
+        for summary in summaries:
+            print_summary(summary, console)
+        judged = [Judged.of(summary.plan, summary.view) for summary in summaries]
+        entries = Ledger(entry for each in judged for entry in each.ledger)
+        print_ledger(entries, console)
+        if not self.no_report:
+            write_and_name(store, self._with_others(judged, store), self.report, console)
+        refuse_failed(summaries)
+        refuse_broken(entries)
+        return 1 if self.strict and any(entry.verdict == "fails" for entry in entries) else 0
+
+    def _with_others(self, judged: list[Judged], store: Store) -> list[Judged]:
+        """The studies that ran, and every other one that the store has results of."""
+        from attnlab.lab.catalog import study_names
+        from attnlab.lab.ledger import Judged
+        from attnlab.lab.runner import look_up
+
+        found = {each.plan.study.name: each for each in judged}
+        if not self.study:
+            return judged
+        names = study_names(self.studies_dir)
+        others = tuple(name for name in names if name not in found)
+        for plan in self.plans(self.load(others)) if others else ():
+            summary = look_up(plan, store)
+            if summary.from_store:
+                found[plan.study.name] = Judged.of(plan, summary.view)
+        return [found[name] for name in names if name in found]
+
+
+def write_and_name(
+    store: Store, judged: list[Judged], out: Path, console: Console, formats: tuple = ()
+) -> None:
+    """Write the report and say where it is."""
+    from rich.text import Text
+
+    from attnlab.report.site import write_report
+
+    index = write_report(store, judged, out, console=console, formats=formats)
+    console.print(Text(f"Report: {index}"), soft_wrap=True)
+
+
+def refuse_failed(summaries: list[Summary]) -> None:
+    """Raise if cells failed; they were named in the summary."""
+    failed = sum(len(summary.failed) for summary in summaries)
+    if failed:
+        cells = "1 cell" if failed == 1 else f"{failed} cells"
+        raise AttnlabError(f"{cells} failed, named above; all others are stored.")

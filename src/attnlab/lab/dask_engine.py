@@ -1,0 +1,108 @@
+"""Cells on a running Dask cluster. A lost worker's cells run again elsewhere, which is harmless.
+
+Dask is the extra `cluster`; nothing else of the lab needs it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import AttnlabError, UserError
+from attnlab.lab.part import Finished
+from attnlab.lab.task import Task, answer
+
+
+@dataclass(frozen=True)
+class OnDask:
+    """Cells on a Dask cluster, few of them submitted at a time so that memory stays flat."""
+
+    client: Any  # distributed.Client
+    extra: Path | None = None
+    name: str = "dask"
+    submitted_per_thread: int = 4
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[Finished]:
+        """Finished cells in the order they finish."""
+        from distributed import as_completed
+
+        waiting = iter(tasks)
+        threads = sum(self.client.nthreads().values()) or 1
+
+        def submit(task: Task) -> Any:
+            request = task.request(self.extra)
+            return self.client.submit(answer, request, key=task.cell.key, retries=3)
+
+        first = [submit(task) for task in islice(waiting, self.submitted_per_thread * threads)]
+        done = as_completed(first, loop=self.client.loop)
+        for future in done:
+            yield self._collect(future)
+            for task in waiting:
+                done.add(submit(task))
+                break
+
+    def _collect(self, future: Any) -> Finished:
+        try:
+            finished = future.result()
+        except Exception as reason:
+            if self.client.status != "running":
+                raise AttnlabError(
+                    "The connection to the Dask scheduler was lost. Everything stored so far is "
+                    "whole; run the same command again to continue."
+                ) from reason
+            return Finished(future.key, error=f"{type(reason).__name__}: {reason}")
+        if finished.key != future.key:
+            return Finished(future.key, error="the worker runs another version of this study")
+        return finished
+
+
+@contextlib.contextmanager
+def connect(scheduler: str, extra: Path | None) -> Generator[OnDask]:
+    """An engine on the cluster of this scheduler."""
+    distributed = _distributed()
+    from distributed.comm.addressing import parse_address
+    from distributed.comm.registry import backends
+
+    refusal = UserError(
+        f"No Dask scheduler answers at {scheduler!r}; give the address of a running one, such as "
+        "tcp://127.0.0.1:8786."
+    )
+    # Checked here because a client that cannot speak the protocol does not close cleanly, and one
+    # that looks up a host that does not exist prints a traceback of its own.
+    try:
+        protocol, address = parse_address(scheduler)
+        if protocol not in backends or not _resolves(address):
+            raise refusal
+        client = distributed.Client(scheduler, timeout=5, set_as_default=False)
+    except (OSError, ValueError, TypeError) as reason:
+        raise refusal from reason
+    with client:
+        yield OnDask(client, extra, f"dask {scheduler}")
+
+
+def _resolves(address: str) -> bool:
+    """Whether the host of an address exists; addresses without a host and port are Dask's own."""
+    import socket
+
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        return False
+    try:
+        socket.getaddrinfo(host.strip("[]"), int(port))
+    except (OSError, OverflowError):
+        return False
+    return True
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError as reason:
+        raise UserError("--scheduler needs Dask: pip install 'attnlab[cluster]'.") from reason
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    return distributed

@@ -1,0 +1,51 @@
+"""A task: a cell to compute and the names by which a worker finds it, and how it is computed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import UserError
+from attnlab.lab.catalog import load_study
+from attnlab.lab.cell import AnyCell, Sweep, config_values
+from attnlab.lab.fault import describe
+from attnlab.lab.part import Finished, compute
+
+
+@dataclass(frozen=True)
+class Task:
+    """A cell to compute, and the study that defines its kind."""
+
+    study: str
+    cell: AnyCell
+
+    def request(self, extra: Path | None) -> str:
+        """What a worker needs to know, as JSON: it finds the cell by name (see `answer`)."""
+        return json.dumps(
+            {
+                "study": self.study,
+                "extra": str(extra.resolve()) if extra else None,
+                "kind": self.cell.kind.name,
+                "configs": [config_values(point.config) for point in self.cell.points],
+                "sweep": isinstance(self.cell, Sweep),
+            }
+        )
+
+
+def attempt(cell: AnyCell) -> Finished:
+    """Compute a cell; whatever it raises becomes a sentence, and the other cells go on."""
+    try:
+        return compute(cell)
+    except Exception as reason:
+        return Finished(cell.key, error=describe(reason), mistake=isinstance(reason, UserError))
+
+
+def answer(request: str) -> Finished:
+    """What a worker does with a request: find the cell by its names and attempt it."""
+    asked: dict[str, Any] = json.loads(request)
+    extra = Path(asked["extra"]) if asked["extra"] else None
+    kind = load_study(asked["study"], extra).kind(asked["kind"])
+    configs = [kind.config(**values) for values in asked["configs"]]
+    return attempt(kind.sweep(configs) if asked["sweep"] else kind(configs[0]))
