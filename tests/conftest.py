@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import jax
 import jaxtyping
 import pytest
 
@@ -24,6 +23,12 @@ SHAPE_CHECKED = [
 
 # An int is accepted where a float is annotated, as everywhere else in Python.
 TYPE_CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
+
+# XLA's optimiser takes a third of the suite's processor time, and no fact depends on it: programs
+# are compiled at level 0 unless ATTNLAB_TEST_OPTIMISED is set. Set before JAX is imported.
+if "ATTNLAB_TEST_OPTIMISED" not in os.environ:
+    given = os.environ.get("XLA_FLAGS", "")
+    os.environ["XLA_FLAGS"] = f"{given} --xla_backend_optimization_level=0".strip()
 
 # Before any of these modules is imported: an import that came first would go unchecked.
 jaxtyping.install_import_hook(SHAPE_CHECKED, TYPE_CHECKER)
@@ -41,7 +46,10 @@ def _seed() -> int:
 
 
 def pytest_report_header() -> str:
-    return f"test seed: {_seed()} (ATTNLAB_TEST_SEED sets it)"
+    level = (
+        "as users compile" if "ATTNLAB_TEST_OPTIMISED" in os.environ else "without XLA's optimiser"
+    )
+    return f"test seed: {_seed()} (ATTNLAB_TEST_SEED sets it); compiled {level}"
 
 
 @pytest.fixture(scope="session")
@@ -63,6 +71,8 @@ def in_double_precision() -> Iterator[None]:
 
     What they compile is found again in the tests only under the same settings.
     """
+    import jax
+
     with jax.enable_x64(True), jax.numpy_rank_promotion("raise"):
         yield
 

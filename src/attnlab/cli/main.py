@@ -67,7 +67,7 @@ def parse(arguments: list[str]) -> Any:
 def _every_command() -> Any:
     """All commands as one type, for the overview and for shell completion."""
     types = {**COMMANDS, "read": read.with_options_of_readers()}
-    return Union[tuple(Annotated[made, subcommand(name)] for name, made in types.items())]  # noqa: UP007
+    return Union[tuple(Annotated[kind, subcommand(name)] for name, kind in types.items())]  # noqa: UP007
 
 
 def main() -> None:

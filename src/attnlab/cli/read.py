@@ -88,9 +88,9 @@ def with_options_of_readers() -> Any:
         )
         for name, reader in load_readers().items()
     ]
-    made = dataclasses.make_dataclass("Read", options, bases=(Read,), frozen=True)
-    made.__doc__ = Read.__doc__
-    return made
+    extended = dataclasses.make_dataclass("Read", options, bases=(Read,), frozen=True)
+    extended.__doc__ = Read.__doc__
+    return extended
 
 
 def reader_of(path: Path) -> tuple[str, Reader, Path]:

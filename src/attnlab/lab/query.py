@@ -1,4 +1,4 @@
-"""SQL over the store: DuckDB reads the parts, one table a kind of cell, and keeps nothing open."""
+"""SQL over the store: DuckDB reads the parts, one table per kind of cell; nothing stays open."""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ def attempt(cell: AnyCell) -> Finished:
 
 def answer(request: str) -> Finished:
     """What a worker does with a request: find the cell by its names and attempt it."""
-    asked: dict[str, Any] = json.loads(request)
-    extra = Path(asked["extra"]) if asked["extra"] else None
-    kind = load_study(asked["study"], extra).kind(asked["kind"])
-    configs = [kind.config(**values) for values in asked["configs"]]
-    return attempt(kind.sweep(configs) if asked["sweep"] else kind(configs[0]))
+    wanted: dict[str, Any] = json.loads(request)
+    extra = Path(wanted["extra"]) if wanted["extra"] else None
+    kind = load_study(wanted["study"], extra).kind(wanted["kind"])
+    configs = [kind.config(**values) for values in wanted["configs"]]
+    return attempt(kind.sweep(configs) if wanted["sweep"] else kind(configs[0]))

@@ -79,8 +79,8 @@ def write_report(
                     figures.write_figure(study, figure, each.view, folder, formats, before)
                 )
                 progress.advance(figure.id)
-            made = provenance_of(store, each.plan, each.view)
-            chapters.append(pages.Chapter(study, each.ledger, drawn, made))
+            origin = provenance_of(store, each.plan, each.view)
+            chapters.append(pages.Chapter(study, each.ledger, drawn, origin))
         scale, seed = (judged[0].plan.scale, judged[0].plan.seed) if judged else ("quick", 0)
         edition = pages.Edition(scale, seed, chapters, tuple(notes))
         for name, html in pages.render(edition).items():

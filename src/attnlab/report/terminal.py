@@ -162,13 +162,13 @@ def _records(entries: Sequence[Entry], available: int) -> Table:
     grid.add_column(overflow="fold")
     for entry in entries:
         mark = MARKS[entry.verdict]
-        told = Text(entry.id, "bold")
-        told.append(f"\n{shortened(entry.statement, available - verdict - GAP, 2)}", "not bold")
+        record = Text(entry.id, "bold")
+        record.append(f"\n{shortened(entry.statement, available - verdict - GAP, 2)}", "not bold")
         for name, found in (("measured", entry.measured), ("reference", entry.reference)):
             if found != "":
-                told.append(f"\n{name} ", "not bold dim")
-                told.append(text.value(found), "not bold")
-        grid.add_row(Text(f"{mark.sign} {mark.short}", mark.style), told)
+                record.append(f"\n{name} ", "not bold dim")
+                record.append(text.value(found), "not bold")
+        grid.add_row(Text(f"{mark.sign} {mark.short}", mark.style), record)
     return grid
 
 
