@@ -10,6 +10,7 @@ from attnlab import papers
 from attnlab.errors import UserError
 from attnlab.lab import catalog
 from attnlab.lab.catalog import load_studies, load_study, study_names
+from attnlab.lab.store import Store
 from tests.lab.command_line import STUDIES, Attnlab
 
 STUDY = """
@@ -166,3 +167,33 @@ def test_a_broken_study_is_one_sentence_at_the_shell_and_no_other_study_suffers(
     run = attnlab("reproduce", "mine", "--studies-dir", root, "--no-report")
     assert run.returncode == 0, run.stderr
     assert not (tmp_path / "attnlab-report").exists()
+
+
+def test_a_study_that_prints_exits_or_takes_a_name_of_ours_says_so(tmp_path, capsys):
+    root = folder(tmp_path, "mine", f"print('loud')\n{STUDY}")
+    assert load_study("mine", root).name == "mine"
+    seen = capsys.readouterr()
+    assert (seen.out, seen.err) == ("", "loud\n")
+    root = folder(tmp_path / "b", "mine", "import sys\nsys.exit(3)\n")
+    with pytest.raises(UserError, match=r"cannot be loaded: SystemExit: 3 \(__init__\.py:2\)"):
+        load_study("mine", root)
+    root = folder(tmp_path / "c", "rank", STUDY.replace('name="mine"', 'name="rank"'))
+    with pytest.raises(UserError, match="has the name of a study that is installed, 'rank'"):
+        study_names(root)
+
+
+def test_a_study_whose_plan_raises_is_one_sentence(tmp_path):
+    broken = STUDY.replace("cells = lambda scale, seed:", "cells = lambda scale, seed: 1 / 0 or")
+    root = folder(tmp_path / "studies", "mine", broken)
+    Store(tmp_path / "attnlab-store")
+    for command in ("reproduce", "claims", "report"):
+        run = Attnlab(tmp_path)(command, "mine", "--studies-dir", root)
+        assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
+        assert "Study 'mine' cannot say which cells it needs: ZeroDivisionError" in run.stderr
+
+
+def test_a_verdict_that_is_none_is_a_bug_of_the_check(tmp_path):
+    root = folder(tmp_path / "studies", "mine", STUDY.replace('"holds" if', '"perhaps" if'))
+    run = Attnlab(tmp_path)("reproduce", "mine", "--studies-dir", root, "--no-report")
+    assert (run.returncode, run.stderr.count("\n")) == (1, 1)
+    assert "decided nothing: mine-sum" in run.stderr

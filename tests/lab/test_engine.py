@@ -76,6 +76,21 @@ def test_a_killed_worker_loses_nothing(attnlab, another, cluster):
     assert attnlab.contents() == another.contents()
 
 
+def test_a_cluster_without_workers_is_given_up_with_what_to_do(attnlab, cluster):
+    address, workers = cluster
+    process = attnlab.start(*RUN, "--scale", "standard", "--scheduler", address)
+    deadline = time.monotonic() + 60
+    while len(attnlab.contents()) < 5 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    for worker in workers:
+        worker.send_signal(signal.SIGKILL)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert errors.count("\n") == 1
+    assert "The Dask cluster has no workers left" in errors
+    assert "dask worker" in errors
+
+
 def test_a_failed_cell_is_named_and_the_others_are_kept(attnlab):
     run = attnlab(*RUN, TOY_FAIL="3")
     assert run.returncode == 1

@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 from attnlab.cli.query import Query
-from attnlab.errors import UserError
+from attnlab.errors import AttnlabError, UserError
 from attnlab.lab.cell import CellKind
-from attnlab.lab.part import compute
+from attnlab.lab.part import compute, digest
 from attnlab.lab.query import query, tables
 from attnlab.lab.store import Store, StoreWarning
 
@@ -187,3 +187,28 @@ def test_answers_of_an_older_version_can_be_told_from_new_ones(tmp_path, toy):
         store.add(cell, compute(cell))
     answer = query(store, "SELECT x, cell_version FROM toy_square ORDER BY cell_version")
     assert answer.rows == [(3, 1), (3, 2)]
+
+
+def test_a_file_that_is_no_parquet_is_set_aside_even_under_its_true_digest(store):
+    (first, *_) = fill(store, [7])
+    (path,) = (store.root / "parts" / "every").glob(f"{first.key}-*")
+    path.unlink()
+    data = b"not a Parquet file"
+    path.with_name(f"{first.key}-{digest(data)}.parquet").write_bytes(data)
+    again = Store(store.root)
+    with pytest.warns(StoreWarning, match="it is not a Parquet file"):
+        found = query(again, "SELECT count(*) FROM every")
+    assert found.rows == [(4,)]
+    assert Store(store.root).holding([first]) == {}
+
+
+def test_a_damaged_inside_is_one_sentence(store):
+    (first, *_) = fill(store, [7])
+    (path,) = (store.root / "parts" / "every").glob(f"{first.key}-*")
+    path.unlink()
+    data = b"PAR1" + bytes(50) + b"PAR1"
+    path.with_name(f"{first.key}-{digest(data)}.parquet").write_bytes(data)
+    with pytest.raises(AttnlabError, match="The parts of every cannot be read"):
+        query(Store(store.root), "SELECT count(*) FROM every")
+    with pytest.warns(StoreWarning, match="not a part of attnlab"):
+        assert Store(store.root).holding([first]) == {}

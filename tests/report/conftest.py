@@ -48,4 +48,6 @@ def entries(store, garden):
 def report(store, garden, tmp_path_factory):
     out = tmp_path_factory.mktemp("report") / "site"
     notes = ["A note <b>in bold</b>."]
-    return write_report(store, judged(store, garden), out, notes, formats=("png", "pdf")).parent
+    return write_report(
+        store, judged(store, garden), out, notes, formats=("png", "pdf")
+    ).index.parent

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import http.client
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -25,9 +27,9 @@ def server(report):
         thread.join()
 
 
-def fetch(server, path):
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=5)
-    connection.request("GET", path)
+def fetch(server, path, host=None):
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+    connection.request("GET", path, headers={"Host": host} if host else {})
     answer = connection.getresponse()
     body = answer.read()
     connection.close()
@@ -51,10 +53,39 @@ def test_files_come_with_their_content_types(server):
 
 def test_nothing_else_is_served(server, report):
     (report.parent / "secret.txt").write_text("secret")
-    for path in ("/figures/", "/../secret.txt", "/%2e%2e/secret.txt", "/absent.html"):
+    hidden = ("/figures/", "/../secret.txt", "/%2e%2e/secret.txt", "/absent.html", "/%00", "/a%00b")
+    for path in hidden:
         status, _, body = fetch(server, path)
         assert status == 404, path
         assert b"secret" not in body
+
+
+def test_a_page_from_elsewhere_cannot_reach_it_through_a_name_of_its_own(server):
+    for host in ("127.0.0.1", f"localhost:{server.server_port}", "[::1]:8000"):
+        assert fetch(server, "/", host)[0] == 200, host
+    for host in ("evil.example", "127.0.0.1.evil.example", "evil.example:8000", " "):
+        status, _, body = fetch(server, "/", host)
+        assert status == 403, host
+        assert b"garden" not in body
+
+
+def test_half_open_requests_hold_few_threads_and_end(report, monkeypatch):
+    monkeypatch.setattr("attnlab.report.server.CONNECTIONS", 4)
+    monkeypatch.setattr("attnlab.report.server.Handler.timeout", 0.5)
+    before = threading.active_count()
+    with make_server(report) as found:
+        thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        opened = [socket.create_connection(("127.0.0.1", found.server_port)) for _ in range(20)]
+        for each in opened:
+            each.sendall(b"GET / HT")
+        time.sleep(0.2)
+        assert threading.active_count() - before <= 1 + 4
+        assert fetch(found, "/")[0] == 200  # after the others were given up
+        for each in opened:
+            each.close()
+        found.shutdown()
+        thread.join()
 
 
 def test_it_listens_on_this_machine_only(server):

@@ -71,7 +71,7 @@ def test_a_page_loads_local_files_only_and_has_no_inline_handlers(report):
 
 
 def test_pictures_other_than_svg_are_written_when_they_are_asked_for(store, garden, tmp_path):
-    out = write_report(store, judged(store, garden), tmp_path / "out").parent
+    out = write_report(store, judged(store, garden), tmp_path / "out").index.parent
     kinds = {path.suffix for path in (out / "figures").iterdir()}
     assert kinds == {".csv", ".json", ".svg"}
     assert "PNG" not in (out / "garden.html").read_text()
@@ -123,7 +123,7 @@ def test_data_cannot_close_the_script_that_carries_it(store, garden, tmp_path):
         draw=lambda rows: alt.Chart(alt.Data(values=rows)).mark_point().encode(x="x:N"),
     )
     study = dataclasses.replace(garden, figures=(first,), claims=())
-    index = write_report(store, judged(store, study), tmp_path / "out")
+    index = write_report(store, judged(store, study), tmp_path / "out").index
     assert "</script><b>" not in (index.parent / "garden.html").read_text()
 
 
@@ -156,7 +156,7 @@ def test_how_it_was_made_tells_cells_ranges_runs_and_versions(report):
 def test_the_same_store_gives_the_same_bytes(report, store, garden, tmp_path):
     notes = ["A note <b>in bold</b>."]
     found = judged(store, garden)
-    again = write_report(store, found, tmp_path / "b", notes, formats=("png", "pdf")).parent
+    again = write_report(store, found, tmp_path / "b", notes, formats=("png", "pdf")).index.parent
     files = sorted(p.relative_to(report) for p in report.rglob("*") if p.is_file())
     assert files == sorted(p.relative_to(again) for p in again.rglob("*") if p.is_file())
     for name in files:
@@ -166,14 +166,14 @@ def test_the_same_store_gives_the_same_bytes(report, store, garden, tmp_path):
 
 def test_an_empty_store_still_gives_a_report(garden, tmp_path):
     store = Store(tmp_path / "store")
-    index = write_report(store, judged(store, garden), tmp_path / "out")
+    index = write_report(store, judged(store, garden), tmp_path / "out").index
     html = (index.parent / "garden.html").read_text()
     assert html.count("Not drawn:") == len(garden.figures)
     assert "71 cells, of which 0 computed" in html
 
 
 def test_a_report_of_no_study_is_a_page_of_plans(store, tmp_path):
-    index = write_report(store, judged(store), tmp_path / "out")
+    index = write_report(store, judged(store), tmp_path / "out").index
     assert "No claim has been judged yet" in index.read_text()
 
 
@@ -236,7 +236,7 @@ def test_a_report_of_the_same_results_is_left_as_it_is(store, garden, tmp_path, 
 
     with monkeypatch.context() as patch:
         patch.setattr(site.figures, "write_figure", fail)
-        assert write_report(store, judged(store, garden), out) == out / "index.html"
+        assert write_report(store, judged(store, garden), out).index == out / "index.html"
     assert {p: p.stat().st_mtime_ns for p in out.rglob("*")} == written
     (out / "figures" / "garden-heights.svg").unlink()
     write_report(store, judged(store, garden), out)
@@ -258,12 +258,22 @@ def test_a_picture_is_drawn_again_only_where_its_document_changed(
     assert "Another caption." in (out / "garden.html").read_text()
 
 
-def test_a_figure_that_cannot_be_drawn_is_named(store, garden, tmp_path):
-    bad = dataclasses.replace(garden.figures[0], draw=lambda rows: rows[0]["absent"])
-    study = dataclasses.replace(garden, figures=(bad,))
-    with pytest.raises(AttnlabError, match="Figure 'heights' of study 'garden' could not be drawn"):
-        write_report(store, judged(store, study), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+@pytest.mark.parametrize("part", ["data", "draw"])
+def test_a_figure_that_cannot_be_drawn_is_named_and_stops_no_other(store, garden, tmp_path, part):
+    def broken(given):
+        raise ZeroDivisionError("by nought")
+
+    bad = dataclasses.replace(garden.figures[0], **{part: broken})
+    study = dataclasses.replace(garden, figures=(bad, *garden.figures[1:]))
+    written = write_report(store, judged(store, study), tmp_path / "out")
+    index, (fault,) = written.index, written.faults
+    assert fault.startswith("Figure 'heights' of study 'garden' could not be drawn: ZeroDivision")
+    assert "by nought (test_report_site.py:" in fault
+    html = (index.parent / "garden.html").read_text()
+    assert "Not drawn: <code>ZeroDivisionError: by nought" in html
+    assert (index.parent / "figures" / "garden-likeness.svg").is_file()
+    again = write_report(store, judged(store, garden), tmp_path / "out").index
+    assert (again.parent / "figures" / "garden-heights.svg").is_file()
 
 
 def test_names_that_would_overwrite_a_page_are_refused(store, garden, tmp_path):
@@ -302,13 +312,3 @@ def test_the_script_of_the_figures_is_one_classic_script(report):
     script = (report / "assets" / "vega.js").read_text()
     assert "window.vegaEmbed=" in script
     assert not re.search(r"(^|;)\s*(import|export)\s*[{*]", script)
-
-
-def test_a_figure_whose_data_cannot_be_made_is_named(store, garden, tmp_path):
-    def broken(view):
-        raise ZeroDivisionError("by nought")
-
-    figure = dataclasses.replace(garden.figures[0], data=broken)
-    study = dataclasses.replace(garden, figures=(figure,))
-    with pytest.raises(AttnlabError, match=rf"{figure.id}.*has no data: ZeroDivisionError"):
-        write_report(store, judged(store, study), tmp_path / "report")

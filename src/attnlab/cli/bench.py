@@ -39,6 +39,8 @@ class Bench:
 
     def run(self, console: Console) -> int:
         """Run one after the other; the first that fails ends it."""
+        from attnlab.report.terminal import shown
+
         known = {each["name"]: each for each in declared()}
         for name in self.name:
             if name not in known:
@@ -46,7 +48,7 @@ class Bench:
         for name in self.name or known:
             needs = [need for need in known[name].get("needs", ()) if not _has(need)]
             if needs and not self.name:
-                console.print(f"{name}: passed over, needs {', '.join(needs)}", highlight=False)
+                console.print(shown(f"{name}: passed over, needs {', '.join(needs)}"))
                 continue
             console.rule(name)
             script = FOLDER / f"{name}.py"

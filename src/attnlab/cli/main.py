@@ -23,6 +23,7 @@ from attnlab.cli.report import Report
 from attnlab.cli.reproduce import Reproduce
 from attnlab.cli.serve import Serve
 from attnlab.errors import AttnlabError, UserError
+from attnlab.report.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,6 +45,9 @@ that runs, is checked with an honest error bar, is cached and plotted.
 
 Start with 'attnlab reproduce', then open the report it names. 'attnlab COMMAND --help' has
 examples; 'attnlab --version' prints the version."""
+
+
+INTERRUPTED = (130, 143)  # exit codes after Ctrl-C and SIGTERM
 
 
 class Terminated(KeyboardInterrupt):
@@ -72,7 +76,14 @@ def _every_command() -> Any:
 
 def main() -> None:
     """The entry point of the program."""
-    sys.exit(run_line(sys.argv[1:]))
+    code = run_line(sys.argv[1:])
+    if code in INTERRUPTED:
+        # Programs that JAX still runs in its own threads would meet a torn-down interpreter and
+        # end the process with a fault. Nothing is left to be saved: the store writes whole files.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run_line(arguments: list[str]) -> int:
@@ -91,7 +102,7 @@ def run_line(arguments: list[str]) -> int:
             command = parse(["--tyro-print-completion", command.shell])  # prints and exits
         return command.run(_console())
     except AttnlabError as error:
-        print(f"attnlab: {' '.join(str(error).splitlines())}", file=sys.stderr)
+        print(f"attnlab: {printable(' '.join(str(error).splitlines()))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt as stop:
         print(
@@ -120,4 +131,4 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
     """A warning is for a person: its sentence, not the place in our source."""
-    print(f"attnlab: note: {message}", file=sys.stderr)
+    print(f"attnlab: note: {printable(str(message))}", file=sys.stderr)

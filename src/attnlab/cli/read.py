@@ -56,7 +56,7 @@ class Read:
     def run(self, console: Console) -> int:
         """Read the file and show what was found."""
         from attnlab.report.folder import check_folder
-        from attnlab.report.terminal import print_reading
+        from attnlab.report.terminal import print_reading, shown
 
         name, reader, path = reader_of(self.file)
         _refuse_others(self, name, reader)
@@ -71,8 +71,8 @@ class Read:
         written = list(reading.written)
         if self.figures is not None:
             written.append(f"Figures: {_write_page(self.figures, reading)}")
-        if not self.json:
-            _print_lines(written, console)
+        for line in () if self.json else written:
+            console.print(shown(line), soft_wrap=True)
         return 0
 
 
@@ -126,13 +126,6 @@ def _print_document(reading: Reading) -> None:
 
     document = plain(dict(reading.document))
     print(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def _print_lines(lines: list[str], console: Console) -> None:
-    from rich.text import Text
-
-    for line in lines:
-        console.print(Text(line), soft_wrap=True)
 
 
 def _write_page(out: Path, reading: Reading) -> Path:

@@ -95,12 +95,13 @@ def write_and_name(
     store: Store, judged: list[Judged], out: Path, console: Console, formats: tuple = ()
 ) -> None:
     """Write the report and say where it is."""
-    from rich.text import Text
-
     from attnlab.report.site import write_report
+    from attnlab.report.terminal import shown
 
-    index = write_report(store, judged, out, console=console, formats=formats)
-    console.print(Text(f"Report: {index}"), soft_wrap=True)
+    report = write_report(store, judged, out, console=console, formats=formats)
+    console.print(shown(f"Report: {report.index}"), soft_wrap=True)
+    if report.faults:
+        raise AttnlabError(f"{'; '.join(report.faults)}. Everything else of the report is written.")
 
 
 def refuse_failed(summaries: list[Summary]) -> None:

@@ -8,6 +8,7 @@ names imports nothing; a study or reader is imported when it is needed.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
@@ -27,11 +28,19 @@ READERS = "attnlab.readers"
 
 def study_names(extra: Path | None = None) -> list[str]:
     """The names of the declared studies and of those in the folder `extra`."""
-    return sorted({*_declared(), *(_folders(extra) if extra else ())})
+    declared, own = _declared(), _folders(extra) if extra else {}
+    for name in own:
+        if name in declared:
+            raise UserError(
+                f"The folder {own[name]} has the name of a study that is installed, {name!r}; "
+                "rename the folder and its study."
+            )
+    return sorted({*declared, *own})
 
 
 def load_study(name: str, extra: Path | None = None) -> Study:
-    """The study of this name; one in the folder `extra` comes before a declared one."""
+    """The study of this name, declared or in the folder `extra`."""
+    known = study_names(extra)
     own = _folders(extra) if extra else {}
     declared = _declared()
     if name in own:
@@ -41,7 +50,7 @@ def load_study(name: str, extra: Path | None = None) -> Study:
         found = _load(declared[name])
         place = f"entry point {declared[name].value!r}"
     else:
-        raise UserError(f"Unknown study {name!r}; accepted are {', '.join(study_names(extra))}.")
+        raise UserError(f"Unknown study {name!r}; accepted are {', '.join(known)}.")
     if not isinstance(found, Study):
         raise UserError(f"The {place} of study {name!r} must define 'study', a Study.")
     if found.name != name:
@@ -74,8 +83,9 @@ def _declared(
 
 def _load(entry: EntryPoint, what: str = "study") -> object:
     try:
-        return entry.load()
-    except Exception as reason:
+        with _quiet():
+            return entry.load()
+    except (Exception, SystemExit) as reason:
         raise UserError(
             f"The {what} {entry.name!r}, declared as {entry.value!r}, cannot be loaded: "
             f"{describe(reason)}."
@@ -100,11 +110,17 @@ def _import_folder(name: str, folder: Path):
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
-    except Exception as reason:
+        with _quiet():
+            spec.loader.exec_module(module)
+    except (Exception, SystemExit) as reason:
         for each in [key for key in sys.modules if key == name or key.startswith(f"{name}.")]:
             del sys.modules[each]
         raise UserError(
             f"The study in {folder} cannot be loaded: {describe(reason, within=folder)}."
         ) from reason
     return module
+
+
+def _quiet() -> contextlib.AbstractContextManager[object]:
+    """What a study prints while it is imported goes to standard error, not into an answer."""
+    return contextlib.redirect_stdout(sys.stderr)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import queue
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -16,6 +17,8 @@ from typing import Any
 from attnlab.errors import AttnlabError, UserError
 from attnlab.lab.part import Finished
 from attnlab.lab.task import Task, answer
+
+PATIENCE = 8.0  # seconds without any worker before the run is given up
 
 
 @dataclass(frozen=True)
@@ -29,36 +32,62 @@ class OnDask:
 
     def run(self, tasks: Sequence[Task]) -> Iterator[Finished]:
         """Finished cells in the order they finish."""
-        from distributed import as_completed
-
-        waiting = iter(tasks)
+        waiting, done = iter(tasks), queue.SimpleQueue[Any]()
         threads = sum(self.client.nthreads().values()) or 1
+        running: dict[str, Any] = {}
 
-        def submit(task: Task) -> Any:
-            request = task.request(self.extra)
-            return self.client.submit(answer, request, key=task.cell.key, retries=3)
+        def submit(task: Task) -> None:
+            request, key = task.request(self.extra), task.cell.key
+            running[key] = self.client.submit(answer, request, key=key, retries=3)
+            running[key].add_done_callback(done.put)
 
-        first = [submit(task) for task in islice(waiting, self.submitted_per_thread * threads)]
-        done = as_completed(first, loop=self.client.loop)
-        for future in done:
+        for task in islice(waiting, self.submitted_per_thread * threads):
+            submit(task)
+        while running:
+            future = self._next(done)
+            del running[future.key]
             yield self._collect(future)
-            for task in waiting:
-                done.add(submit(task))
-                break
+            for task in islice(waiting, 1):
+                submit(task)
+
+    def _next(self, done: queue.SimpleQueue[Any]) -> Any:
+        """The next future that is done; a cluster without workers ends the run after a while."""
+        alone = 0.0
+        while True:
+            try:
+                return done.get(timeout=PATIENCE / 4)
+            except queue.Empty:
+                alone = 0.0 if self._workers() else alone + PATIENCE / 4
+            if alone >= PATIENCE:
+                raise AttnlabError(
+                    "The Dask cluster has no workers left. Everything stored so far is whole; "
+                    "start a worker ('dask worker ADDRESS') and run the same command again."
+                )
+
+    def _workers(self) -> int:
+        """How many workers the scheduler knows; a lost scheduler ends the run."""
+        try:
+            return len(self.client.scheduler_info(n_workers=-1)["workers"])
+        except Exception as reason:
+            raise _connection_lost() from reason
 
     def _collect(self, future: Any) -> Finished:
         try:
             finished = future.result()
         except Exception as reason:
             if self.client.status != "running":
-                raise AttnlabError(
-                    "The connection to the Dask scheduler was lost. Everything stored so far is "
-                    "whole; run the same command again to continue."
-                ) from reason
+                raise _connection_lost() from reason
             return Finished(future.key, error=f"{type(reason).__name__}: {reason}")
         if finished.key != future.key:
             return Finished(future.key, error="the worker runs another version of this study")
         return finished
+
+
+def _connection_lost() -> AttnlabError:
+    return AttnlabError(
+        "The connection to the Dask scheduler was lost. Everything stored so far is whole; run the "
+        "same command again to continue."
+    )
 
 
 @contextlib.contextmanager
@@ -104,5 +133,6 @@ def _distributed() -> Any:
         import distributed
     except ImportError as reason:
         raise UserError("--scheduler needs Dask: pip install 'attnlab[cluster]'.") from reason
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", "tornado", "asyncio"):  # our sentence says it, without traceback
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     return distributed

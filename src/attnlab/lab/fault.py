@@ -8,7 +8,7 @@ from pathlib import Path
 from attnlab.errors import AttnlabError
 
 
-def describe(reason: Exception, within: Path | None = None) -> str:
+def describe(reason: BaseException, within: Path | None = None) -> str:
     """The sentence of our own errors; of others their kind, message, file and line.
 
     With `within`, the place is the deepest one in that folder: a person's own line, rather than
@@ -21,7 +21,7 @@ def describe(reason: Exception, within: Path | None = None) -> str:
     return f"{type(reason).__name__}: {message} ({file}:{line})"
 
 
-def _place(reason: Exception, within: Path | None) -> tuple[str, int | None]:
+def _place(reason: BaseException, within: Path | None) -> tuple[str, int | None]:
     if isinstance(reason, SyntaxError) and reason.filename:
         return Path(reason.filename).name, reason.lineno
     frames = traceback.extract_tb(reason.__traceback__)

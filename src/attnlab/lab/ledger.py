@@ -76,7 +76,7 @@ def judge(study: Study, claim: Claim, seen: View) -> Entry:
     """One claim on what was found. A check that raises decides nothing and stops no other."""
     broken = False
     try:
-        found = claim.check(seen)
+        found = _checked(claim.check(seen))
     except Missing as cell:
         found = Judgement(
             "undecided at this scale",
@@ -109,6 +109,14 @@ def judge(study: Study, claim: Claim, seen: View) -> Entry:
         note=found.note,
         broken=broken,
     )
+
+
+def _checked(found: object) -> Judgement:
+    if not isinstance(found, Judgement):
+        raise TypeError(f"a check must return a Judgement, got {type(found).__name__}")
+    if found.verdict not in VERDICTS:
+        raise ValueError(f"the verdict must be one of {', '.join(VERDICTS)}, got {found.verdict!r}")
+    return found
 
 
 def ledger(study: Study, seen: View) -> Ledger:

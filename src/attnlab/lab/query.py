@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from attnlab.errors import UserError
+from attnlab.errors import AttnlabError, UserError
 from attnlab.lab.store import Store
 
 
@@ -72,7 +72,11 @@ def _connect(store: Store) -> duckdb.DuckDBPyConnection:
         if files:
             quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
             parts = f"read_parquet([{quoted}], union_by_name=true)"
-            connection.execute(f'CREATE VIEW "{kind}" AS SELECT * FROM {parts}')
+            try:
+                connection.execute(f'CREATE VIEW "{kind}" AS SELECT * FROM {parts}')
+            except duckdb.Error as reason:
+                message = " ".join(str(reason).split("\n\n")[0].split())
+                raise AttnlabError(f"The parts of {kind} cannot be read: {message}.") from reason
     folder = str(store.root / "parts").replace("'", "''")
     connection.execute(f"SET allowed_directories = ['{folder}']")
     connection.execute("SET enable_external_access = false")

@@ -189,8 +189,11 @@ class Store:
 def _prove(path: Path) -> str:
     """Check a file's bytes against its name; return the digest of the weights that go with it."""
     match = NAME.fullmatch(path.name)
-    if match is None or digest(path.read_bytes()) != match["digest"]:
+    data = path.read_bytes()
+    if match is None or digest(data) != match["digest"]:
         raise Damaged("its bytes are not those its name promises")
+    if path.suffix == ".parquet" and not (data[:4] == data[-4:] == b"PAR1"):
+        raise Damaged("it is not a Parquet file")
     return match["weights"] or ""
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from attnlab.errors import UserError
 from attnlab.lab.cell import AnyCell, Cell, CellKind
+from attnlab.lab.fault import describe
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -160,7 +161,14 @@ class Study:
 
     def plan(self, scale: Scale, seed: int) -> Plan:
         """What the study asks for at one scale and seed; worked out once per command."""
-        distinct = {cell.key: cell for cell in self.cells(scale, seed)}
+        try:
+            distinct = {cell.key: cell for cell in self.cells(scale, seed)}
+        except UserError:
+            raise
+        except Exception as reason:
+            raise UserError(
+                f"Study {self.name!r} cannot say which cells it needs: {describe(reason)}."
+            ) from reason
         return Plan(self, scale, seed, distinct)
 
 

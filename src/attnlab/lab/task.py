@@ -38,7 +38,7 @@ def attempt(cell: AnyCell) -> Finished:
     """Compute a cell; whatever it raises becomes a sentence, and the other cells go on."""
     try:
         return compute(cell)
-    except Exception as reason:
+    except (Exception, SystemExit) as reason:
         return Finished(cell.key, error=describe(reason), mistake=isinstance(reason, UserError))
 
 

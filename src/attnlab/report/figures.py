@@ -1,8 +1,8 @@
 """A figure as files: its table as CSV, its Vega-Lite document, its SVG, and PNG and PDF on demand.
 
 The document is drawn once, to SVG; the other pictures are that SVG. Pictures whose document has not
-changed are taken from the report that was there before. A figure whose cells are missing becomes a
-sentence instead.
+changed are taken from the report that was there before. A figure whose cells are missing, or that
+cannot be drawn, becomes a sentence instead.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Any, Literal, get_args
 
 from attnlab.drawing import pictures, theme
 from attnlab.drawing.specs import plain, spec_of
-from attnlab.errors import AttnlabError
 from attnlab.lab.fault import describe
 from attnlab.lab.study import Figure, Missing, Study, View
 from attnlab.report import text
@@ -33,7 +32,11 @@ FROM_SVG: dict[Format, tuple[str, Callable[[str], bytes]]] = {
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a page needs to know of a figure. `missing` is empty when the figure was drawn."""
+    """What a page needs to know of a figure.
+
+    `missing` names a cell that was not computed, `fault` says why the figure could not be drawn;
+    both are empty when it was.
+    """
 
     id: str
     anchor: str
@@ -43,6 +46,7 @@ class Drawn:
     files: dict[str, str] = field(default_factory=dict)  # label -> path within the site
     rows: int = 0
     missing: str = ""
+    fault: str = ""
 
 
 def write_figure(
@@ -69,40 +73,42 @@ def write_figure(
     about = (figure.id, f"figure-{text.slug(figure.id)}", figure.title, figure.caption)
     try:
         rows = [plain(row) for row in figure.data(seen)]
+        spec = {"description": figure.caption, **spec_of(figure.draw, rows)}
+        stem = f"figures/{text.slug(study.name)}-{text.slug(figure.id)}"
+        files = _write(rows, theme.themed(spec), site, stem, formats, before)
     except Missing as cell:
         return Drawn(*about, missing=str(cell))
-    except Exception as reason:
-        raise AttnlabError(
-            f"The figure {figure.id!r} of study {study.name!r} has no data: {describe(reason)}."
-        ) from reason
-    spec = {"description": figure.caption, **document(study, figure, rows)}
-    stem = f"figures/{text.slug(study.name)}-{text.slug(figure.id)}"
-    themed = (json.dumps(theme.themed(spec)) + "\n").encode()
-    (site / f"{stem}.csv").write_bytes(as_csv(rows).encode())
-    (site / f"{stem}.vl.json").write_bytes(themed)
-    files = {"data (CSV)": f"{stem}.csv", "SVG": f"{stem}.svg"}
-    same = before is not None and _bytes(before / f"{stem}.vl.json") == themed
-    if not (same and before and _copied(before, site, f"{stem}.svg")):
-        (site / f"{stem}.svg").write_bytes(_svg(study, figure, theme.themed(spec)).encode())
-    for kind in formats:
-        label, convert = FROM_SVG[kind]
-        if not (same and before and _copied(before, site, f"{stem}.{kind}")):
-            svg = (site / f"{stem}.svg").read_text(encoding="utf-8")
-            (site / f"{stem}.{kind}").write_bytes(convert(svg))
-        files[label] = f"{stem}.{kind}"
-    files["spec (JSON)"] = f"{stem}.vl.json"
+    except OSError:
+        raise  # the disk's fault, not the figure's
+    except Exception as reason:  # one figure that cannot be drawn stops no other
+        return Drawn(*about, fault=describe(reason))
     return Drawn(*about, spec=spec, files=files, rows=len(rows))
 
 
-def document(study: Study, figure: Figure, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The Vega-Lite document of a figure, its data inside, without any theme."""
-    try:
-        return spec_of(figure.draw, rows)
-    except Exception as reason:
-        raise AttnlabError(
-            f"Figure {figure.id!r} of study {study.name!r} could not be drawn: "
-            f"{type(reason).__name__}: {reason}"
-        ) from reason
+def _write(
+    rows: Sequence[dict[str, Any]],
+    spec: dict[str, Any],
+    site: Path,
+    stem: str,
+    formats: Sequence[Format],
+    before: Path | None,
+) -> dict[str, str]:
+    """Write the files of a figure; label -> path within the site."""
+    document = (json.dumps(spec) + "\n").encode()
+    same = before if before and _bytes(before / f"{stem}.vl.json") == document else None
+    svg = site / f"{stem}.svg"
+    if not _copied(same, svg, site):
+        svg.write_bytes(pictures.svg_of(spec).encode())
+    (site / f"{stem}.csv").write_bytes(as_csv(rows).encode())
+    (site / f"{stem}.vl.json").write_bytes(document)
+    files = {"data (CSV)": f"{stem}.csv", "SVG": f"{stem}.svg"}
+    for kind in formats:
+        label, convert = FROM_SVG[kind]
+        path = site / f"{stem}.{kind}"
+        if not _copied(same, path, site):
+            path.write_bytes(convert(svg.read_text(encoding="utf-8")))
+        files[label] = f"{stem}.{kind}"
+    return {**files, "spec (JSON)": f"{stem}.vl.json"}
 
 
 def as_csv(rows: Sequence[dict[str, Any]]) -> str:
@@ -115,16 +121,6 @@ def as_csv(rows: Sequence[dict[str, Any]]) -> str:
     return buffer.getvalue()
 
 
-def _svg(study: Study, figure: Figure, spec: dict[str, Any]) -> str:
-    try:
-        return pictures.svg_of(spec)
-    except ValueError as reason:
-        raise AttnlabError(
-            f"Figure {figure.id!r} of study {study.name!r} is not a chart that Vega-Lite draws: "
-            f"{str(reason).splitlines()[0]}"
-        ) from reason
-
-
 def _bytes(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
@@ -132,9 +128,9 @@ def _bytes(path: Path) -> bytes | None:
         return None
 
 
-def _copied(before: Path, site: Path, name: str) -> bool:
-    """Whether a file of the earlier report is there; it is copied if so."""
-    if not (before / name).is_file():
+def _copied(before: Path | None, path: Path, site: Path) -> bool:
+    """Whether an earlier report has this file; it is copied if so."""
+    if before is None or not (before / path.relative_to(site)).is_file():
         return False
-    shutil.copyfile(before / name, site / name)
+    shutil.copyfile(before / path.relative_to(site), path)
     return True

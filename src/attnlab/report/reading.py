@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attnlab.errors import AttnlabError
 from attnlab.lab.study import Figure, Study, View
 from attnlab.report import figures, pages
 from attnlab.report.folder import replacing
@@ -35,6 +36,9 @@ def write_reading(
         (folder / "figures").mkdir()
         write_assets(folder / "assets")
         drawn = [figures.write_figure(study, figure, NO_RESULTS, folder) for figure in shown]
+        for figure in drawn:
+            if figure.fault:
+                raise AttnlabError(f"Figure {figure.id!r} could not be drawn: {figure.fault}.")
         html = pages.environment().get_template("reading.html")
         text = html.render(title=title, sentences=sentences, tables=tables, figures=drawn)
         (folder / "index.html").write_text(text, encoding="utf-8")

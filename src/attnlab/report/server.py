@@ -1,20 +1,28 @@
 """A web server for one report: this machine only, read only, nothing outside the folder.
 
 The site needs no server; this is for browsers that are kept from local files, and for looking at
-a report through a tunnel.
+a report through a tunnel. Only requests that name this machine as their host are answered, so that
+a page from elsewhere cannot reach the report through a name of its own; connections end after a
+time, and only so many are open at once.
 """
 
 from __future__ import annotations
 
 import errno
 import functools
+import re
+import threading
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 from attnlab.errors import UserError
 
 HOST = "127.0.0.1"
+NAMES = {HOST, "localhost", "[::1]"}
+SECONDS = 15.0  # that a connection may take to say or hear something
+CONNECTIONS = 64
 
 
 class Handler(SimpleHTTPRequestHandler):
@@ -32,6 +40,17 @@ class Handler(SimpleHTTPRequestHandler):
         ".pdf": "application/pdf",
     }
 
+    timeout = SECONDS  # the base class sets it on the connection
+
+    def parse_request(self) -> bool:
+        if not super().parse_request():
+            return False
+        host = re.sub(r":\d+$", "", self.headers.get("Host", ""))
+        if host.lower() not in NAMES:
+            self.send_error(HTTPStatus.FORBIDDEN, "This server answers this machine only")
+            return False
+        return True
+
     def end_headers(self) -> None:
         # A report written anew must be seen at the next reload.
         self.send_header("Cache-Control", "no-cache")
@@ -40,7 +59,11 @@ class Handler(SimpleHTTPRequestHandler):
 
     def send_head(self):
         root = Path(self.directory).resolve()
-        if not Path(self.translate_path(self.path)).resolve().is_relative_to(root):
+        try:
+            inside = Path(self.translate_path(self.path)).resolve().is_relative_to(root)
+        except (ValueError, OSError):  # a path that no file can have, such as one with a null byte
+            inside = False
+        if not inside:
             self.send_error(HTTPStatus.NOT_FOUND)
             return None
         return super().send_head()
@@ -54,7 +77,23 @@ class Handler(SimpleHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
+    """Answers up to `CONNECTIONS` requests at a time; one more waits until another has ended."""
+
     daemon_threads = True
+
+    def __init__(self, *arguments: Any):
+        self._places = threading.BoundedSemaphore(CONNECTIONS)
+        super().__init__(*arguments)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._places.acquire()
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
 
     def handle_error(self, request, client_address) -> None:
         pass  # a browser that closes a connection early is no news

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -27,6 +28,14 @@ ASSETS = Path(__file__).parent / "assets"
 RESERVED = {"index", "assets", "figures"}
 
 
+@dataclass(frozen=True)
+class Report:
+    """Where a report is, and one sentence for each figure that could not be drawn."""
+
+    index: Path
+    faults: Sequence[str] = ()
+
+
 def write_report(
     store: Store,
     judged: Sequence[Judged],
@@ -34,8 +43,8 @@ def write_report(
     notes: Sequence[str] = (),
     console: Console | None = None,
     formats: Sequence[figures.Format] = (),
-) -> Path:
-    """Write the report of judged studies into a folder; returns the path of its index.html.
+) -> Report:
+    """Write the report of judged studies into a folder.
 
     `out` is replaced as a whole and only if it is new, empty or a report of ours. The same store
     gives the same bytes, PDFs apart.
@@ -61,7 +70,7 @@ def write_report(
     known = state.state_of(store, judged, notes, formats)
     if state.up_to_date(target, known):
         check_folder(out)
-        return out / "index.html"
+        return Report(out / "index.html")
     before = target if target.is_dir() else None
     total = sum(len(each.plan.study.figures) for each in judged)
     with (
@@ -85,8 +94,16 @@ def write_report(
         edition = pages.Edition(scale, seed, chapters, tuple(notes))
         for name, html in pages.render(edition).items():
             (folder / name).write_text(html, encoding="utf-8")
-        state.remember(folder, known)
-    return out / "index.html"
+        faults = [
+            f"Figure {figure.id!r} of study {chapter.study.name!r} could not be drawn: "
+            f"{figure.fault}"
+            for chapter in chapters
+            for figure in chapter.figures
+            if figure.fault
+        ]
+        if not faults:
+            state.remember(folder, known)
+    return Report(out / "index.html", faults)
 
 
 def _check(studies: Sequence) -> None:

@@ -29,6 +29,11 @@ UNBOUNDED = 1_000_000
 WIDE = 136  # columns from which the widest tables of a reading fit
 
 
+def shown(words: str, style: str = "") -> Text:
+    """Words as they are: brackets are no markup, control characters are written out."""
+    return Text(text.printable(words), style)
+
+
 def print_ledger(entries: Iterable[Entry], console: Console) -> None:
     """One table per study, then one line that counts the verdicts.
 
@@ -41,15 +46,15 @@ def print_ledger(entries: Iterable[Entry], console: Console) -> None:
         studies.setdefault(entry.study, []).append(entry)
     widths = _widths(entries, console.width)
     for study, group in studies.items():
-        console.print(Text(study, "bold"))
+        console.print(shown(study, "bold"))
         console.print(_table(group, widths) if _fits(widths) else _records(group, console.width))
     if not entries:
         console.print("No claims.")
         return
     undecided = [entry for entry in entries if entry.verdict == "undecided at this scale"]
     if undecided and undecided[0].note:
-        console.print(Text(f"{undecided[0].id} is undecided: {undecided[0].note}"))
-    line = Text(f"{text.counted(len(entries), 'claim')}: ")
+        console.print(shown(f"{undecided[0].id} is undecided: {undecided[0].note}"))
+    line = shown(f"{text.counted(len(entries), 'claim')}: ")
     for index, (mark, number) in enumerate(counts(entries)):
         line.append(", " if index else "")
         line.append(f"{number} {mark.sign} {mark.verdict}", mark.style)
@@ -59,14 +64,15 @@ def print_ledger(entries: Iterable[Entry], console: Console) -> None:
 def print_summary(summary: Summary, console: Console) -> None:
     """The cells that failed, then one line on what became of a plan."""
     for cell, error in summary.failed:
-        console.print(Text.assemble(("failed", "red"), f" {cell}: {error}"), soft_wrap=True)
+        line = shown("failed ", "red").append_text(shown(f"{cell}: {error}", "default"))
+        console.print(line, soft_wrap=True)
     plan = summary.plan
     line = (
         f"{plan.study.name} ({plan.scale}): {text.counted(summary.total, 'cell')}, "
         f"{summary.from_store} from the store, {summary.computed} computed in "
         f"{duration(summary.seconds)}"
     )
-    console.print(Text(line), soft_wrap=True)
+    console.print(shown(line), soft_wrap=True)
 
 
 def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], console: Console) -> None:
@@ -78,19 +84,19 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], console: C
         numbers = bool(known) and all(
             isinstance(v, int | float) and not isinstance(v, bool) for v in known
         )
-        table.add_column(Text(str(name)), justify="right" if numbers else "left", overflow="fold")
+        table.add_column(shown(str(name)), justify="right" if numbers else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(text.value(v, 6)) for v in row))
+        table.add_row(*(shown(text.value(v, 6)) for v in row))
     if console.is_terminal:
         console.print(table)
     else:
         print_whole(table, console)
-    console.print(Text(text.counted(len(rows), "row")))
+    console.print(shown(text.counted(len(rows), "row")))
 
 
 def print_reading(reading: Reading, path: str, console: Console) -> None:
     """The sentences of a reading, then its tables: as many columns as the terminal has room for."""
-    console.print(Text(path, "bold"), soft_wrap=True)
+    console.print(shown(path, "bold"), soft_wrap=True)
     for sentence in reading.sentences:
         print_sentence(sentence, console)
     for table in reading.tables(console.width >= WIDE or not console.is_terminal):
@@ -99,7 +105,7 @@ def print_reading(reading: Reading, path: str, console: Console) -> None:
 
 def print_sentence(sentence: str, console: Console) -> None:
     """A sentence broken at a terminal's width; in a pipe it is one line."""
-    console.print(Text(sentence), soft_wrap=not console.is_terminal)
+    console.print(shown(sentence), soft_wrap=not console.is_terminal)
 
 
 def print_text_table(given: TextTable, console: Console) -> None:
@@ -108,17 +114,17 @@ def print_text_table(given: TextTable, console: Console) -> None:
     for index, name in enumerate(given.columns):
         words = bool(given.rows) and not any(row[index][:1].isdigit() for row in given.rows)
         side = "left" if words and index == 0 else "right"
-        table.add_column(Text(name), justify=side, overflow="fold")
+        table.add_column(shown(name), justify=side, overflow="fold")
     for index, row in enumerate(given.rows):
         style = "" if not given.own else "bold" if index < given.own else "dim"
-        table.add_row(*(Text(item) for item in row), style=style)
-    console.print(Text(f"\n{given.title}", "bold"))
+        table.add_row(*(shown(item) for item in row), style=style)
+    console.print(shown(f"\n{given.title}", "bold"))
     if console.is_terminal:
         console.print(table)
     else:
         print_whole(table, console)
     if given.note:
-        console.print(Text(given.note, "dim"), soft_wrap=not console.is_terminal)
+        console.print(shown(given.note, "dim"), soft_wrap=not console.is_terminal)
 
 
 def shortened(statement: str, width: int, lines: int = LINES) -> str:
@@ -162,13 +168,13 @@ def _records(entries: Sequence[Entry], available: int) -> Table:
     grid.add_column(overflow="fold")
     for entry in entries:
         mark = MARKS[entry.verdict]
-        record = Text(entry.id, "bold")
+        record = shown(entry.id, "bold")
         record.append(f"\n{shortened(entry.statement, available - verdict - GAP, 2)}", "not bold")
         for name, found in (("measured", entry.measured), ("reference", entry.reference)):
             if found != "":
                 record.append(f"\n{name} ", "not bold dim")
                 record.append(text.value(found), "not bold")
-        grid.add_row(Text(f"{mark.sign} {mark.short}", mark.style), record)
+        grid.add_row(shown(f"{mark.sign} {mark.short}", mark.style), record)
     return grid
 
 
@@ -186,10 +192,10 @@ def _table(entries: Sequence[Entry], widths: dict[str, int]) -> Table:
     for entry in entries:
         mark = MARKS[entry.verdict]
         table.add_row(
-            Text(entry.id),
-            Text(shortened(entry.statement, widths["statement"])),
-            Text(f"{mark.sign} {mark.short}", mark.style),
-            Text(text.value(entry.measured)),
-            Text(text.value(entry.reference)),
+            shown(entry.id),
+            shown(shortened(entry.statement, widths["statement"])),
+            shown(f"{mark.sign} {mark.short}", mark.style),
+            shown(text.value(entry.measured)),
+            shown(text.value(entry.reference)),
         )
     return table

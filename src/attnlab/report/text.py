@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup, escape
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5}(?:v\d+)?)")
 UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -20,6 +21,11 @@ def value(given: Any, digits: int = 4) -> str:
     return str(given)
 
 
+def printable(text: str) -> str:
+    """A text whose control characters are written out, so that none reaches a terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+
+
 def slug(identifier: str) -> str:
     """An identifier as a file name and anchor."""
     return UNSAFE.sub("-", identifier).strip(".-") or "unnamed"
@@ -27,6 +33,8 @@ def slug(identifier: str) -> str:
 
 def linked(source: str) -> Markup:
     """Plain text with its arXiv numbers as links."""
+    from markupsafe import Markup, escape
+
     pieces, end = [], 0
     for found in ARXIV.finditer(source):
         pieces.append(escape(source[end : found.start()]))
