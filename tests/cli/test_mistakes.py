@@ -7,7 +7,7 @@ import pytest
 
 from tests.lab.command_line import snapshot
 
-COMMANDS = "reproduce, claims, report, serve, query, run, read, bench, completion"
+COMMANDS = "reproduce, claims, report, serve, query, run, read, store, bench, completion"
 SCALES = "quick, standard, paper"
 
 # What was typed, and what the sentence must contain.
@@ -77,6 +77,14 @@ MISTAKES = {
     "serve nowhere": ("nowhere", "attnlab report"),
     "serve file": ("file", "attnlab report"),
     "bench nosuch": ("'nosuch'", "accepted are", "separation"),
+    "store": ("Missing ACTION, FILE",),
+    "store pack x": ("ACTION must be one of export, import, got 'pack'",),
+    "store export": ("Missing FILE",),
+    "store export a.tar.gz --store missing": ("no store at missing",),
+    "store export no/where.tar.gz": ("no/where.tar.gz cannot be written",),
+    "store import nowhere.tar.gz": ("There is no file: nowhere.tar.gz",),
+    "store import file": ("file is truncated or not a bundle of attnlab",),
+    "store import foreign": ("foreign cannot be read",),
     "bench lb": ("did you mean 'lab'?",),
 }
 

@@ -22,6 +22,7 @@ from attnlab.cli.query import Query
 from attnlab.cli.report import Report
 from attnlab.cli.reproduce import Reproduce
 from attnlab.cli.serve import Serve
+from attnlab.cli.store import StoreCommand
 from attnlab.errors import AttnlabError, UserError
 from attnlab.report.text import printable
 
@@ -36,6 +37,7 @@ COMMANDS: dict[str, Any] = {
     "query": Query,
     "run": run.Run,
     "read": read.Read,
+    "store": StoreCommand,
     "bench": Bench,
     "completion": Completion,
 }

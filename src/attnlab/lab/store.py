@@ -60,9 +60,9 @@ class Store:
         kind, suffix = cell.kind.name, ""
         if finished.weights:
             suffix = f"-{digest(finished.weights)}"
-            self._write(self._weights(kind, f"{cell.key}{suffix}"), finished.weights)
+            self.write(self._weights(kind, f"{cell.key}{suffix}"), finished.weights)
         path = self._folder(kind) / f"{cell.key}-{digest(finished.part)}{suffix}.parquet"
-        self._write(path, finished.part)
+        self.write(path, finished.part)
         # The next look-up scans again: a long run would otherwise remember every name it wrote.
         self._index.pop(kind, None)
 
@@ -175,7 +175,8 @@ class Store:
             stacklevel=2,
         )
 
-    def _write(self, target: Path, data: bytes) -> None:
+    def write(self, target: Path, data: bytes) -> None:
+        """Write a file of the store, whole or not at all."""
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             write_whole(target, data, self.root / "tmp" / writer_name())
