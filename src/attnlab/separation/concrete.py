@@ -13,7 +13,6 @@ def to_numpy(tree: Any) -> Any:
     """
     import jax
     import numpy as np
+    from jax.core import Tracer
 
-    return jax.tree.map(
-        lambda leaf: leaf if isinstance(leaf, jax.core.Tracer) else np.asarray(leaf), tree
-    )
+    return jax.tree.map(lambda x: x if isinstance(x, Tracer) else np.asarray(x), tree)

@@ -53,7 +53,6 @@ def attention_output(
     X: Float[np.ndarray, "d d"],
     V: Float[np.ndarray, "d d"],
     kind: Kind = "softmax",
-    counts: Float[np.ndarray, " k"] | None = None,
 ) -> Float[np.ndarray, "rows d"]:
     """The attention output c, one row per query.
 
@@ -65,7 +64,5 @@ def attention_output(
         X = Q K^T and the value matrix.
     kind
         "softmax" or "linear".
-    counts
-        How often each key occurs, where only distinct keys are given.
     """
-    return normalise(queries @ X @ keys.T, kind, counts) @ (values @ V)
+    return normalise(queries @ X @ keys.T, kind) @ (values @ V)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int8
 
 from attnlab.errors import UserError
-from attnlab.separation.models import NETWORKS, AttentionNetwork, Kind, attention_output
+from attnlab.separation.models import KINDS, NETWORKS, AttentionNetwork, normalise
 from attnlab.separation.problem import SpikedPair
 from attnlab.separation.rademacher import generators, rademacher
 from attnlab.separation.simulation.trials import block_sizes, require_one_trial, succeeds
@@ -46,13 +46,14 @@ class AttentionTrials:
     def outputs(self) -> Float[np.ndarray, "4 r d"]:
         """The distinct rows of the attention output of the four networks."""
         X, V = self.network.matrices(self.problem.d)
-
-        def rows(kind: Kind, label: int) -> Float[np.ndarray, "r d"]:
+        by_network = {}
+        for label in (0, 1):
             queries = self.problem.distinct_queries(label).rows
             keys, counts = self.problem.distinct_keys(label)
-            return attention_output(queries, keys, keys, X, V, kind, counts)
-
-        return np.stack([rows(kind, label) for kind, label in NETWORKS])
+            scores, values = queries @ X @ keys.T, keys @ V
+            for kind in KINDS:
+                by_network[kind, label] = normalise(scores, kind, counts) @ values
+        return np.stack([by_network[network] for network in NETWORKS])
 
     def outcomes(
         self,

@@ -48,11 +48,11 @@ class RegressionTrials:
         """The number of trials in which E_success happens."""
         n, m = self.problem.n, self.network.width
         signs = m * n * (1 if self.network.shared_signs else len(NETWORKS))
-        # Signs as bits and as numbers; levels and weights; all again where float64 decides.
-        needed = 14 * signs + 8 * 4 * n
-        require_one_trial(needed, "n or the width m")
+        # Signs as bits and as float32, levels and weights; once more where float64 decides.
+        in_float32 = 5 * signs + 4 * 3 * n
+        require_one_trial(in_float32 + 9 * signs + 8 * 3 * n, "n or the width m")
         data_rng, sign_rng = generators(seed, 2)
-        sizes = list(block_sizes(trials, needed, block))
+        sizes = list(block_sizes(trials, in_float32, block))
         # Reused: giving large arrays back to the system after every block takes longer than to
         # fill them.
         buffers = Buffers.of(sizes[0], self.shape, np.float32)

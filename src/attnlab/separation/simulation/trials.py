@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from attnlab.memory import require_memory
 from attnlab.separation.models import exceeds
 
-BLOCK = 2**23  # bytes held at once, about as many as a processor has of cache
+BLOCK = 2**22  # bytes held at once, about as many as a processor has of cache
 
 
 def succeeds(top: Float[np.ndarray, "trials 4"], tau: float) -> Bool[np.ndarray, " trials"]:

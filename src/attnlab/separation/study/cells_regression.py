@@ -66,8 +66,8 @@ class RegressionResult(Sampled):
 def run_regression(config: RegressionPoint) -> RegressionResult:
     """The bounds, the law and the trials of one point."""
     problem, network = config.problem(), config.network()
-    # Other draws than those of the trials, which the bounds are compared with.
-    bounds = theory.success_bounds(problem, network, seed=seed_of(config, without=("trials",)))
+    # Not the draws of the trials, which the bounds are compared with; the same at every width.
+    bounds = theory.success_bounds(problem, network, seed=seed_of(config, ("m", "trials")))
     law = theory.neuron_law(problem, network) if config.data == "two-level" else None
     exceed = law.exceed if law else bounds.exceed
     found = sample(problem, network, config.trials, seed_of(config))

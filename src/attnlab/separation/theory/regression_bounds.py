@@ -7,6 +7,7 @@ as long as the spike decides the sign on D1. These are Lemmas 5.1-5.4 of arXiv 2
 Chernoff's bound in place of Hoeffding's.
 """
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -50,22 +51,30 @@ def success_bounds(
         Over how many draws of random data the lower bound is averaged, and their seed.
     """
     count = 1 if problem.data == "two-level" else arguments.integer("draws", draws, 1)
-    (rng,) = generators(seed, 1)
-    require_memory("The logits of the bounds", _ARRAYS * count * problem.n, "n")
-    u0 = problem.draw(rng, count)
-    u1 = problem.spiked(u0)
-    if not spike_decides(u1, network.tau):
-        raise UserError(
-            f"tau must lie below f_spike - (sum of the other weights) of F_exp(D1) for the "
-            f"bounds, got {network.tau!r}."
-        )
-    f = np.stack([normalise((u0, u1)[label], kind) for kind, label in NETWORKS[1:]], axis=1)
-    p = chernoff(f, network.tau)
+    p = _exceed(problem, network.tau, count, arguments.integer("seed", seed, 0))
     top = 1 - 0.5**network.width
     lower = np.maximum(top - network.width * p.sum(axis=1), 0.0)
     mean = Estimate(float(lower[0])) if problem.data == "two-level" else Estimate.of(lower)
     p_1, p_2, p_3 = (float(each) for each in p.mean(axis=0))
     return SuccessBounds(mean, Estimate(top), (p_1, p_2, p_3))
+
+
+@functools.lru_cache(maxsize=64)
+def _exceed(
+    problem: RegressionPair, tau: float, draws: int, seed: int
+) -> Float[np.ndarray, "draws 3"]:
+    """Chernoff's bounds on p_1, p_2, p_3, the same at every width, for each draw of the data."""
+    (rng,) = generators(seed, 1)
+    require_memory("The logits of the bounds", _ARRAYS * draws * problem.n, "n")
+    u0 = problem.draw(rng, draws)
+    u1 = problem.spiked(u0)
+    if not spike_decides(u1, tau):
+        raise UserError(
+            f"tau must lie below f_spike - (sum of the other weights) of F_exp(D1) for the "
+            f"bounds, got {tau!r}."
+        )
+    f = np.stack([normalise((u0, u1)[label], kind) for kind, label in NETWORKS[1:]], axis=1)
+    return chernoff(f, tau)
 
 
 def spike_decides(u1: Float[np.ndarray, "*draws n"], tau: float) -> bool:
