@@ -68,6 +68,22 @@ def test_a_problem_draws_prompts_that_its_networks_answer(problem, keys):
         assert (answers.shape, answers.dtype) == ((TRIALS,), np.float64)
 
 
+@pytest.mark.parametrize("problem", [PAIRS[1], REGRESSION_PAIRS[0]])
+def test_a_compiled_batch_is_the_prompts_and_answers_one_by_one(problem, keys):
+    """In JAX's arrays instead of NumPy's, and double precision is not switched on."""
+    prompts = jax.jit(jax.vmap(problem.sample))(jax.numpy.stack(keys))
+    network = (ATTENTION if problem in PAIRS else REGRESSION)[0]
+    networks = [network.draw(keys[0], problem, kind) for kind in KINDS]
+    answers = jax.jit(lambda batch: [jax.vmap(drawn)(batch) for drawn in networks])(prompts)
+    for i, key in enumerate(keys[:5]):
+        prompt = problem.sample(key)
+        for one, many in zip(prompt, prompts, strict=True):
+            np.testing.assert_allclose(one, many[i], rtol=1e-15)
+        for drawn, found in zip(networks, answers, strict=True):
+            assert drawn(prompt) == pytest.approx(float(found[i]), abs=1e-12)
+            assert found.dtype == np.float64
+
+
 @pytest.mark.parametrize("pair", PAIRS)
 def test_an_attention_prompt_is_the_input_of_either_dataset(pair, keys):
     labels = set()

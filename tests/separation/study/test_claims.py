@@ -1,6 +1,7 @@
 """Every claim of `separation` is judged as we found it, and turns when its evidence is broken."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import jaxtyping
 import pytest
@@ -45,22 +46,41 @@ def verdict(claim_id, view):
     return judge(study, claim, view).verdict
 
 
+@dataclass(frozen=True)
+class Altered(Mapping):
+    """Results in which fields of some rows are replaced, by a value or a function of it."""
+
+    results: Mapping
+    configs: Mapping  # of the points whose rows are replaced, by key
+    fields: Mapping
+
+    def __getitem__(self, key):
+        rows = self.results[key]
+        if key not in self.configs:
+            return rows
+        return [
+            replace(row, **{n: self._new(key, v, getattr(row, n)) for n, v in self.fields.items()})
+            for row in rows
+        ]
+
+    def _new(self, key, value, old):
+        return value(self.configs[key], old) if callable(value) else value
+
+    def __iter__(self):
+        return iter(self.results)
+
+    def __len__(self):
+        return len(self.results)
+
+
 def changed(view, points, kind, when=lambda config: True, **fields):
-    """The same results with fields of some rows replaced, by a value or a function of it."""
-    results = dict(view.results)
-    for cell in points:
-        if cell.kind.name == f"separation_{kind}" and when(cell.config):
-            results[cell.key] = [
-                replace(
-                    row,
-                    **{
-                        name: value(cell.config, getattr(row, name)) if callable(value) else value
-                        for name, value in fields.items()
-                    },
-                )
-                for row in view.results[cell.key]
-            ]
-    return replace(view, results=results)
+    configs = {
+        point.key: point.config
+        for point in points
+        if point.kind.name == f"separation_{kind}" and when(point.config)
+    }
+    assert configs
+    return replace(view, results=Altered(view.results, configs, fields))
 
 
 @pytest.mark.parametrize("claim", [claim.id for claim in study.claims])
@@ -167,7 +187,7 @@ def test_every_claim_has_a_broken_input():
 @pytest.mark.parametrize("figure", study.figures, ids=lambda figure: figure.id)
 def test_every_figure_draws_its_table(view, figure):
     rows = figure.data(view)
-    spec = figure.draw(rows).to_dict()
     assert rows
     assert len(rows[0]) >= 2
-    assert spec["$schema"].endswith(".json")
+    thinned = rows[:: 1 + len(rows) // 100]  # every row is validated, which takes time
+    assert figure.draw(thinned).to_dict()["$schema"].endswith(".json")

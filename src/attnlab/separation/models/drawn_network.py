@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int8
 
-from attnlab.separation.concrete import to_numpy
+from attnlab.separation.double_precision import double_precision
 from attnlab.separation.models.attention import Kind
 from attnlab.separation.problem import AttentionPrompt, RegressionPrompt
 
@@ -51,11 +51,10 @@ class DrawnAttentionNetwork:
 
     def __call__(self, prompt: AttentionPrompt) -> Float[Any, ""]:
         """F of one prompt: more than 0 exactly when some neuron exceeds tau on some row."""
-        import jax
-
-        with jax.enable_x64(True):
-            f = _normalise(prompt.queries @ self.X @ prompt.keys.T, self.kind)
-            return to_numpy(_threshold_sum(f @ prompt.keys @ self.V, self.signs, self.tau))
+        given = (prompt.queries, prompt.keys, self.signs)
+        with double_precision(*given) as (xp, queries, keys, signs):
+            f = _normalise(xp, queries @ self.X @ keys.T, self.kind)
+            return _threshold_sum(xp, f @ keys @ self.V, signs, self.tau)
 
     def __repr__(self) -> str:
         m, d = self.signs.shape
@@ -82,34 +81,40 @@ class DrawnRegressionNetwork:
 
     def __call__(self, prompt: RegressionPrompt) -> Float[Any, ""]:
         """F of one prompt: more than 0 exactly when some neuron exceeds tau."""
-        import jax
-
-        with jax.enable_x64(True):
-            f = _normalise(prompt.logits, self.kind)
-            return to_numpy(_threshold_sum(f[None, :], self.signs, self.tau))
+        with double_precision(prompt.logits, self.signs) as (xp, logits, signs):
+            f = _normalise(xp, logits, self.kind)
+            return _threshold_sum(xp, f[None, :], signs, self.tau)
 
     def __repr__(self) -> str:
         m, n = self.signs.shape
         return f"DrawnRegressionNetwork({self.kind}, {m} neurons, n = {n}, tau = {self.tau:.4g})"
 
 
-def _normalise(scores: Float[Any, "*rows k"], kind: Kind) -> Float[Any, "*rows k"]:
-    import jax
-    import jax.numpy as jnp
-
+def _normalise(xp: Any, scores: Float[Any, "*rows k"], kind: Kind) -> Float[Any, "*rows k"]:
+    u = scores
     if kind == "softmax":
-        return jax.nn.softmax(jnp.asarray(scores), axis=-1)
-    return scores / jnp.sum(scores, axis=-1, keepdims=True)
+        u = xp.exp(scores - xp.max(scores, axis=-1, keepdims=True))
+    return u / xp.sum(u, axis=-1, keepdims=True)
 
 
 def _threshold_sum(
-    features: Float[Any, "r k"], signs: Int8[Any, "m k"], tau: float
+    xp: Any, features: Float[Any, "r k"], signs: Int8[Any, "m k"], tau: float
 ) -> Float[Any, ""]:
-    """The sum over rows and neurons of what exceeds tau by more than a tie."""
-    import jax.numpy as jnp
+    """The sum over rows and neurons of what exceeds tau by more than a tie.
 
-    scores = features @ jnp.asarray(signs, float).T
-    return jnp.sum(jnp.where(scores > tau + TIE, scores - tau, 0.0))
+    Parameters
+    ----------
+    xp
+        NumPy or `jax.numpy`.
+    features
+        What the signs multiply, one row per row of attention.
+    signs
+        One row per neuron.
+    tau
+        Threshold.
+    """
+    scores = features @ signs.astype("float64").T
+    return xp.asarray(xp.sum(xp.where(scores > tau + TIE, scores - tau, 0.0)))
 
 
 def draw_signs(key: Any, width: int, length: int) -> Int8[Any, "m k"]:

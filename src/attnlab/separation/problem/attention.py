@@ -22,7 +22,7 @@ from jaxtyping import Float, Int
 
 from attnlab import arguments
 from attnlab.errors import UserError
-from attnlab.separation.concrete import to_numpy
+from attnlab.separation.double_precision import double_precision
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
@@ -109,14 +109,14 @@ class SpikedPair(ABC):
         The datasets themselves are not random; a network's signs are (see `AttentionNetwork.draw`).
         """
         import jax
-        import jax.numpy as jnp
 
-        label = (jax.random.bits(key) & 1).astype(jnp.int32)
         zero, one = self.prompt(0), self.prompt(1)
-        with jax.enable_x64(True):
-            queries = jnp.where(label == 1, one.queries, zero.queries)
-            keys = jnp.where(label == 1, one.keys, zero.keys)
-            return to_numpy(AttentionPrompt(queries, keys, label))
+        with double_precision(jax.random.bits(key) & 1) as (xp, label):
+            return AttentionPrompt(
+                xp.where(label == 1, one.queries, zero.queries),
+                xp.where(label == 1, one.keys, zero.keys),
+                label.astype("int32"),
+            )
 
     def prompt(self, label: int) -> AttentionPrompt:
         """The input of one dataset."""

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 
 from attnlab import arguments
 from attnlab.errors import UserError
-from attnlab.separation.concrete import to_numpy
+from attnlab.separation.double_precision import double_precision
 
 if TYPE_CHECKING:
     from jaxtyping import PRNGKeyArray
@@ -84,18 +84,15 @@ class RegressionPair:
     def sample(self, key: PRNGKeyArray) -> RegressionPrompt:
         """Draw one prompt: logits of D0 or of D1, with probability 1/2 each."""
         import jax
-        import jax.numpy as jnp
 
         label_key, data_key = jax.random.split(key)
-        label = (jax.random.bits(label_key) & 1).astype(jnp.int32)
+        drawn: Any = self._levels()
         if self.data == "uniform":
-            levels = jax.random.uniform(data_key, (self.n,), jnp.float32, LOW, HIGH)
-        else:
-            levels = self._levels()
-        with jax.enable_x64(True):
-            u = self.unit * jnp.asarray(levels, jnp.float64)
-            spiked = jnp.where(label == 1, SPIKE * self.unit, u[self.spike])
-            return to_numpy(RegressionPrompt(u.at[self.spike].set(spiked), label))
+            drawn = jax.random.uniform(data_key, (self.n,), "float32", LOW, HIGH)
+        with double_precision(jax.random.bits(label_key) & 1, drawn) as (xp, label, levels):
+            spiked = (label == 1) & (np.arange(self.n) == self.spike)
+            u = self.unit * xp.where(spiked, SPIKE, levels.astype("float64"))
+            return RegressionPrompt(u, label.astype("int32"))
 
     def draw(self, rng: np.random.Generator, draws: int = 1) -> Float[np.ndarray, "draws n"]:
         """Logits of D0 in NumPy, `draws` vectors at once; `spiked` makes those of D1.
