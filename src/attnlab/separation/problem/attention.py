@@ -61,18 +61,7 @@ class DistinctRows(NamedTuple):
 class SpikedPair(ABC):
     """Two datasets of attention inputs that differ by the height of one spike.
 
-    Subclasses say which matrices carry which spike.
-
-    Parameters
-    ----------
-    n, d
-        Length of the sequence, a multiple of d - 2, and dimension of a token.
-    a0, a1
-        The spike on D0 and on D1.
-    b, c
-        Entry at a token's class, and entry of the last column; all in units of sqrt(log n).
-    spike_row
-        The token that carries the spike, the same one in both datasets.
+    Subclasses say which matrices carry which spike; `SelfAttentionPair` explains the parameters.
     """
 
     n: int

@@ -10,7 +10,7 @@ from attnlab.lab.study import Claim, Judgement, View
 from attnlab.maths.roots import root
 from attnlab.separation import theory
 from attnlab.separation.study import grids
-from attnlab.separation.study.claims_sweeps import refuses
+from attnlab.separation.study.claims_sweeps import PAPER, refuses
 from attnlab.stats import LEVEL, Estimate, agree, below, binomial_p_value, rate
 
 
@@ -192,83 +192,79 @@ def _tensor(view: View) -> Judgement:
     )
 
 
-def _section(number: str) -> str:
-    return f"Deng, Song, Zhou, {number}"
-
-
 CLAIMS = (
     Claim(
         "lemma-4.1-linear",
-        _section("Lemma 4.1, part 1"),
+        f"{PAPER}, Lemma 4.1, part 1",
         "On D0, |⟨f_lin, σ⟩| ≤ C √(log(n/δ)/n) with probability 1 − δ/poly(n).",
         _linear_on_d0,
         ("sign-sums",),
     ),
     Claim(
         "lemma-4.1-softmax",
-        _section("Lemma 4.1, part 2"),
+        f"{PAPER}, Lemma 4.1, part 2",
         "On D0, |⟨f_exp, σ⟩| ≤ C √log(n/δ) / n^0.1 with probability 1 − δ/poly(n).",
         _softmax_on_d0,
         ("sign-sums",),
     ),
     Claim(
         "lemma-4.1-softmax-informative",
-        _section("Lemma 4.1, part 2 (ours about it)"),
+        f"{PAPER}, Lemma 4.1, part 2 (ours about it)",
         "The bound of Lemma 4.1, part 2 says something at the paper's sizes, n ≤ 2000.",
         _softmax_informative,
         ("sign-sums",),
     ),
     Claim(
         "lemma-4.2-linear",
-        _section("Lemma 4.2, part 1"),
+        f"{PAPER}, Lemma 4.2, part 1",
         "On D1, |⟨f_lin, σ⟩| ≤ C √log(n/δ) / n with probability 1 − δ/poly(n).",
         _linear_on_d1,
         ("sign-sums",),
     ),
     Claim(
         "lemma-4.2-softmax",
-        _section("Lemma 4.2, part 2"),
+        f"{PAPER}, Lemma 4.2, part 2",
         "On D1, |⟨f_exp, σ⟩| ≥ 1/4 for every σ.",
         _softmax_on_d1,
         ("sign-sums",),
     ),
     Claim(
         "lemma-4.2-sign",
-        _section("Lemma 4.2, part 3"),
+        f"{PAPER}, Lemma 4.2, part 3",
         "On D1, ⟨f_exp, σ⟩ is positive with probability 1/2.",
         _sign_on_d1,
     ),
     Claim(
         "lemma-5.1",
-        _section("Lemma 5.1"),
+        f"{PAPER}, Lemma 5.1",
         "F_exp = 0 on D0 with probability 1 − δ/poly(n).",
         lambda view: _zero_lemma(view, "exceed_exp0", "F_exp(D0) > 0"),
         ("fig-3a",),
     ),
     Claim(
         "lemma-5.2",
-        _section("Lemma 5.2"),
+        f"{PAPER}, Lemma 5.2",
         "F_exp > 0 on D1 with probability 1 − δ/poly(n).",
         _fires,
         ("fig-3a", "fig-3b"),
     ),
     Claim(
         "lemma-5.3",
-        _section("Lemma 5.3"),
+        f"{PAPER}, Lemma 5.3",
         "F_lin = 0 on D0 with probability 1 − δ/poly(n).",
         lambda view: _zero_lemma(view, "exceed_lin0", "F_lin(D0) > 0"),
         ("fig-3a",),
     ),
     Claim(
         "lemma-5.4",
-        _section("Lemma 5.4"),
+        f"{PAPER}, Lemma 5.4",
         "F_lin = 0 on D1 with probability 1 − δ/poly(n).",
         lambda view: _zero_lemma(view, "exceed_lin1", "F_lin(D1) > 0"),
         ("fig-3a",),
     ),
     Claim(
         "tensor-trick",
-        _section("Fact A.1, Claims C.3 and C.5"),
+        f"{PAPER}, Fact A.1, Claims C.3 and C.5",
         "Block j of A_1 ⊗ A_2 times vec(QKᵀ) is row j of A_1 QKᵀ A_2ᵀ: both forms agree.",
         _tensor,
     ),

@@ -17,7 +17,7 @@ from attnlab.separation.study import grids
 from attnlab.separation.theory.regression_bounds import DATA_DRAWS
 from attnlab.stats import LEVEL, Estimate, agree, agreement, binomial_p_value, student_threshold
 
-SOURCE = "Deng, Song, Zhou, Section 7"
+PAPER = "Deng, Song, Zhou"
 
 
 def agrees_with_law(view: View, cells: Sequence[Cell]) -> Judgement:
@@ -77,7 +77,7 @@ def _attention_claim(panel: str, x: grids.X) -> Claim:
     name = "I" if x == "identity" else "1"
     return Claim(
         id=f"figure-{number}{panel}",
-        source=f"{SOURCE}.2, Figure {number}({panel})",
+        source=f"{PAPER}, Section 7.2, Figure {number}({panel})",
         statement=f"Self-attention with X = {name}, {swept} varied: the paper's experiment (100 "
         "trials per point) follows the exact law q^m − r^m.",
         check=lambda view: agrees_with_law(view, grids.attention_sweep(panel, x, view.seed)),
@@ -89,7 +89,7 @@ def _regression_claim(panel: str) -> Claim:
     varied = "n from 100 to 2000, m = log n" if panel == "a" else "n = 1000, m from 1 to 100"
     return Claim(
         id=f"figure-3{panel}",
-        source=f"{SOURCE}.1, Figure 3({panel})",
+        source=f"{PAPER}, Section 7.1, Figure 3({panel})",
         statement=f"Softmax regression, {varied}: success (1000 trials per point) lies between the "
         "Chernoff lower bound and the cap 1 − 2^−m.",
         check=lambda view: within_bounds(
@@ -118,7 +118,7 @@ CLAIMS = (
     *(_attention_claim(panel, x) for x in grids.XS for panel in grids.PANELS),
     Claim(
         id="signs-shared",
-        source=f"{SOURCE}.2 (left open there)",
+        source=f"{PAPER}, Section 7.2 (left open there)",
         statement="Success is lower if the four networks draw their signs independently instead of "
         "sharing them (n = 200, d = 22).",
         check=_independent,

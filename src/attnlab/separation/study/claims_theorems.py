@@ -11,7 +11,7 @@ from attnlab.lab.study import Claim, Judgement, View
 from attnlab.separation import theory
 from attnlab.separation.study import grids
 from attnlab.separation.study.cells_attention import AttentionPoint, AttentionResult
-from attnlab.separation.study.claims_sweeps import agrees_with_law
+from attnlab.separation.study.claims_sweeps import PAPER, agrees_with_law
 
 GOAL = 1 - grids.DELTA
 EXACT = "exact law, float64"
@@ -196,14 +196,10 @@ def _margins(view: View) -> Judgement:
     )
 
 
-def _section(number: str) -> str:
-    return f"Deng, Song, Zhou, {number}"
-
-
 CLAIMS = (
     Claim(
         "theorem-6.2",
-        _section("Theorem 6.2"),
+        f"{PAPER}, Theorem 6.2",
         "At the paper's own parameters, with probability 1 − δ softmax attention separates D0 from "
         "D1 and linear attention does not.",
         _theorem,
@@ -211,7 +207,7 @@ CLAIMS = (
     ),
     Claim(
         "theorem-6.2-zero",
-        _section("Theorem 6.2"),
+        f"{PAPER}, Theorem 6.2",
         "At the paper's own parameters (X = 1), F_lin(D1) = F_exp(D0) = F_lin(D0) = 0 with "
         "probability 1 − δ.",
         _zero,
@@ -219,28 +215,28 @@ CLAIMS = (
     ),
     Claim(
         "theorem-6.2-fires",
-        _section("Theorem 6.2"),
+        f"{PAPER}, Theorem 6.2",
         "At the paper's own parameters (X = 1), F_exp(D1) > 0 with probability 1 − δ.",
         _fires,
         ("fig-5a", "fig-5b"),
     ),
     Claim(
         "theorem-6.2-dimension",
-        _section("Theorem 6.2 (ours about it)"),
+        f"{PAPER}, Theorem 6.2 (ours about it)",
         "The zero claims need d of about 2 (b/0.1)² log(m/δ).",
         _dimension,
         ("dimension",),
     ),
     Claim(
         "theorem-6.2-mended",
-        _section("Theorem 6.2 (ours about it)"),
+        f"{PAPER}, Theorem 6.2 (ours about it)",
         "With the threshold (c + o) √log n, b < o < about 0.9, the theorem holds at small d too.",
         _mended,
         ("offset-identity", "offset-ones"),
     ),
     Claim(
         "theorem-1.1",
-        _section("Theorem 1.1"),
+        f"{PAPER}, Theorem 1.1",
         "Two datasets exist that softmax self-attention separates and linear self-attention does "
         "not, with high probability.",
         _existence,
@@ -248,7 +244,7 @@ CLAIMS = (
     ),
     Claim(
         "theorem-1.2",
-        _section("Theorem 1.2"),
+        f"{PAPER}, Theorem 1.2",
         "Two datasets exist that softmax cross-attention separates and linear cross-attention does "
         "not, with high probability.",
         _cross,
