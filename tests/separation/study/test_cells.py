@@ -11,7 +11,7 @@ from attnlab.lab.part import compute, decode
 from attnlab.lab.study import SCALES
 from attnlab.separation.study import grids
 from attnlab.separation.study.cells_attention import AttentionPoint, attention
-from attnlab.separation.study.cells_lemmas import SignSums, sign_sums
+from attnlab.separation.study.cells_lemmas import SignSums, TensorForm, sign_sums, tensor_form
 from attnlab.separation.study.cells_map import SuccessMap, divisors, success_map
 from attnlab.separation.study.cells_regression import RegressionPoint, regression
 
@@ -117,6 +117,7 @@ def test_no_two_points_share_their_signs():
         (regression, RegressionPoint(n=10**10), r"The logits of the bounds need .* GB of memory"),
         (regression, RegressionPoint(m=10**9), r"The numbers of one trial need .* GB of memory"),
         (sign_sums, SignSums(n=10**10), r"samples times n must be at most 1e\+12, got 2e\+13"),
+        (tensor_form, TensorForm(n=10**9), r"tensor form of at most 16777216 entries, got \d+"),
         (success_map, SuccessMap("a0-a1", steps=10**6), r"The points of the map need .* GB"),
     ],
 )

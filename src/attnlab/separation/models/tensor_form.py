@@ -20,12 +20,16 @@ def tensor_form(
 
     Block j, the rows j n2 to (j + 1) n2 of A, times x is row j of A_1 X A_2^T (Claims C.3, C.5).
     """
-    entries = A_1.size * A_2.size
+    require_small(A_1.size * A_2.size)
+    return np.kron(A_1, A_2), X.reshape(-1)
+
+
+def require_small(entries: int) -> None:
+    """Refuse a tensor form of too many entries."""
     if entries > LARGEST:
         raise UserError(
             f"A_1 and A_2 must give a tensor form of at most {LARGEST} entries, got {entries}."
         )
-    return np.kron(A_1, A_2), X.reshape(-1)
 
 
 def tensor_attention_output(

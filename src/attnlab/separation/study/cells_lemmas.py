@@ -11,6 +11,7 @@ from attnlab import arguments
 from attnlab.lab.cell import CellKind, seed_of
 from attnlab.separation import simulation, theory
 from attnlab.separation.models import Kind, attention_output, tensor_attention_output
+from attnlab.separation.models.tensor_form import require_small
 from attnlab.separation.problem import RegressionPair
 from attnlab.separation.rademacher import generators
 from attnlab.stats import Estimate
@@ -103,6 +104,7 @@ def run_tensor_form(config: TensorForm) -> TensorFormResult:
     """Compare attention with its tensor form on random matrices."""
     arguments.integer("n", config.n, 1)
     arguments.integer("d", config.d, 1)
+    require_small((config.n * config.d) ** 2)
     (rng,) = generators(seed_of(config), 1)
     A_1, A_2, A_3 = rng.uniform(0.1, 1.0, (3, config.n, config.d))
     X, V = rng.uniform(0.1, 1.0, (2, config.d, config.d))
