@@ -1,11 +1,13 @@
-"""What the exact law and the distinct rows save, measured in one run on one core.
+"""What the exact law, the distinct rows and the sums in float32 save, in one run on one core.
 
     python benchmarks/separation.py
 
 prints (1) the seconds for every exact point of Figures 4 and 5, problems built inside; (2) the time
-a Monte Carlo trial takes on distinct rows, on all n rows of attention computed once, and on all n
-rows of attention recomputed in each trial, with the counts of the three (the first two include
-the attention, spread over 200 trials); (3) the law against a Monte Carlo good to about 0.01.
+per Monte Carlo trial on distinct rows, on all n rows of attention computed once, and on all n rows
+of attention recomputed in each trial, with the counts of the three (the first two include the
+attention, spread over 200 trials); (3) the law against a Monte Carlo with a standard error of about
+0.01; (4) the time per trial of the regression model by sums in float32, decided again in float64
+where needed, against plain products in float64, with the counts of both.
 """
 
 import statistics
@@ -13,13 +15,14 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
-from attnlab.separation import simulation, theory
-from attnlab.separation.models import AttentionNetwork
-from attnlab.separation.problem import SelfAttentionPair
-from attnlab.separation.rademacher import generators, rademacher
-from attnlab.separation.simulation import success_indicators, success_indicators_full
+from attnlab import separation
+from attnlab.separation.models import NETWORKS, attention_output, exceeds, normalise
+from attnlab.separation.rademacher import generators, rademacher, random_bits
+from attnlab.separation.simulation.attention_trials import AttentionTrials
+from attnlab.separation.simulation.regression_trials import RegressionTrials
 from attnlab.separation.study import grids
 
 Answer = TypeVar("Answer")
@@ -42,27 +45,41 @@ def every_exact_point() -> int:
     for x in grids.XS:
         for panel, swept in grids.PANELS.items():
             sweep = [cell.config for cell in grids.attention_sweep(panel, x, seed=0)]
-            first = theory.neuron_law(sweep[0].problem(), sweep[0].network())
+            first = separation.neuron_law(sweep[0].problem(), sweep[0].network())
             for point in sweep:
                 alike = swept == "m"
-                law = first if alike else theory.neuron_law(point.problem(), point.network())
-                theory.success_from(law, point.m)
+                law = first if alike else separation.neuron_law(point.problem(), point.network())
+                separation.success_from(law, point.m)
                 points += 1
     return points
 
 
-def compare_rows(n: int, d: int, trials: int, recomputed: int) -> None:
-    """One line: microseconds a trial and counts, the last way on fewer trials as it is slow."""
-    pair, network = SelfAttentionPair(n, d), AttentionNetwork(15)
-    (rng,) = generators(0, 1)
-    signs = rademacher(rng, (trials, network.width, d))
+def all_rows(
+    pair: separation.SelfAttentionPair, network: separation.AttentionNetwork
+) -> np.ndarray:
+    """The attention outputs of the four networks from the full matrices, n rows each."""
+    X, V = network.matrices(pair.d)
+    return np.stack(
+        [
+            attention_output(pair.queries(label), pair.keys(label), pair.keys(label), X, V, kind)
+            for kind, label in NETWORKS
+        ]
+    )
 
-    distinct, first = timed(lambda: success_indicators(pair, network, signs))
-    once, second = timed(lambda: success_indicators_full(pair, network, signs), repeats=3)
+
+def compare_rows(n: int, d: int, trials: int, recomputed: int) -> None:
+    """One line: microseconds per trial and counts, the last way on fewer trials as it is slow."""
+    pair, network = separation.SelfAttentionPair(n, d), separation.AttentionNetwork(15)
+    experiment = AttentionTrials(pair, network)
+    (rng,) = generators(0, 1)
+    signs = rademacher(rng, trials, network.width, d)
+
+    distinct, first = timed(lambda: experiment.outcomes(signs))
+    once, second = timed(lambda: experiment.outcomes(signs, all_rows(pair, network)), repeats=3)
 
     def each() -> list[bool]:
         return [
-            bool(success_indicators_full(pair, network, signs[i : i + 1])[0])
+            bool(experiment.outcomes(signs[i : i + 1], all_rows(pair, network))[0])
             for i in range(recomputed)
         ]
 
@@ -79,13 +96,39 @@ def compare_rows(n: int, d: int, trials: int, recomputed: int) -> None:
 
 
 def compare_law(n: int, d: int, trials: int) -> None:
-    pair, network = SelfAttentionPair(n, d), AttentionNetwork(15)
-    law, exact = timed(lambda: theory.success(pair, network), repeats=51)
-    sampling, sampled = timed(lambda: simulation.success(pair, network, trials=trials))
+    """One line: the law, and a Monte Carlo of the same probability."""
+    pair, network = separation.SelfAttentionPair(n, d), separation.AttentionNetwork(15)
+    law, exact = timed(lambda: separation.success(pair, network), repeats=51)
+    sampling, sampled = timed(lambda: separation.simulate(pair, network, trials=trials))
     print(
         f"  n={n} d={d} m=15  law {1e6 * law:.0f} us gives {exact.value:.6f}; {trials} trials take "
         f"{1e3 * sampling:.1f} ms and give {sampled.value:.4f} +- {sampled.standard_error:.4f} "
         f"({sampling / law:.0f}x)"
+    )
+
+
+def compare_precisions(n: int, m: int, trials: int) -> None:
+    """One line: the same trials of the regression model by both ways."""
+    problem, network = separation.RegressionPair(n), separation.RegressionNetwork(m)
+    experiment = RegressionTrials(problem, network)
+    data, signs = generators(0, 2)
+    levels = problem.draw_levels(data, trials)
+    bits = random_bits(signs, trials, m * n).reshape(trials, m, n)
+
+    def plainly() -> np.ndarray:
+        u = levels.astype(np.float64) * problem.unit
+        by_label = (u, problem.spiked(u))
+        f = np.stack([normalise(by_label[label], kind) for kind, label in NETWORKS], axis=2)
+        fires = exceeds(((2.0 * bits - 1) @ f).max(axis=1), network.tau)
+        return fires[:, 0] & ~(fires[:, 1] | fires[:, 2] | fires[:, 3])
+
+    fast, first = timed(lambda: experiment.outcomes(levels, bits))
+    plain, second = timed(plainly, repeats=3)
+    print(
+        f"  n={n} m={m}  sums in float32 {1e6 * fast / trials:.1f} us/trial, products in float64 "
+        f"{1e6 * plain / trials:.1f} us/trial ({plain / fast:.1f}x); successes {int(first.sum())} "
+        f"and {int(second.sum())} of {trials}, trial by trial "
+        f"{'equal' if bool((first == second).all()) else 'DIFFERENT'}"
     )
 
 
@@ -99,6 +142,9 @@ def main() -> None:
         print("3. exact law against Monte Carlo")
         for n, d in ((200, 22), (1000, 12)):
             compare_law(n, d, trials=2500)
+        print("4. regression model, float32 with a bound on its error against float64")
+        for n, m in ((1000, 6), (1000, 50)):
+            compare_precisions(n, m, trials=40)
 
 
 if __name__ == "__main__":

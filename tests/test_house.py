@@ -27,6 +27,7 @@ SHARED = {
     "files",
     "lazy",
     "maths",
+    "memory",
     "protocols",
     "stats",
     "tensor_files",

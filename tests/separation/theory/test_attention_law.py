@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attnlab import memory
 from attnlab.errors import UserError
 from attnlab.separation import theory
 from attnlab.separation.models import NETWORKS, TIE, AttentionNetwork
 from attnlab.separation.problem import CrossAttentionPair, RegressionPair, SelfAttentionPair
-from tests.separation.paper_sweeps import attention_sweeps
+from tests.separation.paper_sweeps import attention_laws, attention_sweeps
 
 PAIRS = (SelfAttentionPair, CrossAttentionPair)
 SIZES = [(2, 4), (4, 4), (6, 4), (3, 5), (6, 5), (12, 5), (4, 6), (8, 6), (20, 6)]
@@ -159,15 +160,10 @@ def rounding_bound(pair):
 
 @pytest.mark.parametrize("X", ["identity", "ones"])
 def test_float64_decides_every_state_of_the_papers_grids(X):
-    for points in attention_sweeps(X).values():
-        for pair, network in points:
-            margin = theory.neuron_law(pair, network).margin
-            assert margin > rounding_bound(pair) + TIE
-    smallest = min(
-        theory.neuron_law(*point).margin
-        for points in attention_sweeps(X).values()
-        for point in points
-    )
+    laws = attention_laws(X)
+    for _, pair, _, law in laws:
+        assert law.margin > rounding_bound(pair) + TIE
+    smallest = min(law.margin for *_, law in laws)
     assert smallest == pytest.approx({"identity": 1.2e-6, "ones": 6.3e-11}[X], rel=0.05)
 
 
@@ -175,11 +171,10 @@ def test_the_grids_have_one_exact_tie_and_it_decides_nothing():
     # n = 256, d = 6, X = I, F_lin(D1): a row whose own sign is - while the other three classes and
     # the spike have + scores c + b (3 c^2 - b^2 - c^2) / s + a1 c^2 / (64 s), s = 4 c^2 + b^2.
     tied = [
-        (X, name, pair.d)
+        (X, swept, pair.d)
         for X in ("identity", "ones")
-        for name, points in attention_sweeps(X).items()
-        for pair, network in points
-        if theory.neuron_law(pair, network).tied
+        for swept, pair, _, law in attention_laws(X)
+        if law.tied
     ]
     assert tied == [("identity", "d", 6)]
     a1, b, c = Fraction(12, 10), Fraction(2, 10), Fraction(8, 10)
@@ -222,6 +217,12 @@ def test_a_larger_offset_makes_the_theorem_hold_at_small_d(d):
     assert law.exceed == (0, 0, 0)
     assert theory.success(pair, wide).value == pytest.approx(1 - 0.75**15, rel=1e-12)
     assert theory.success(pair, AttentionNetwork(15)).value < 0.7
+
+
+def test_a_dimension_that_no_machine_can_hold_is_refused(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 16e9)
+    with pytest.raises(UserError, match=r"^The states of the exact law need [\d,.]+ GB of memory"):
+        theory.success(SelfAttentionPair(10**6, 10**6 + 2), AttentionNetwork())
 
 
 def test_a_thousand_classes_are_no_problem():

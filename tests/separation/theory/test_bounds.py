@@ -7,7 +7,7 @@ from attnlab.errors import UserError
 from attnlab.separation import theory
 from attnlab.separation.problem import RegressionPair
 from attnlab.separation.simulation import sign_sums
-from attnlab.stats.binomial import clopper_pearson
+from attnlab.stats import clopper_pearson
 
 
 def test_lemma_4_1_part_2_says_nothing_up_to_n_2000():

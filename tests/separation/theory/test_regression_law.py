@@ -4,25 +4,27 @@ from itertools import product
 import numpy as np
 import pytest
 
+from attnlab import memory
 from attnlab.errors import UserError
 from attnlab.separation import theory
 from attnlab.separation.models import (
     NETWORKS,
     TIE,
     RegressionNetwork,
-    regression_weights,
+    normalise,
     regression_width,
 )
 from attnlab.separation.problem import RegressionPair
 from attnlab.separation.simulation import sign_sums
-from attnlab.stats.binomial import clopper_pearson
+from attnlab.stats import clopper_pearson
 from tests.separation.paper_sweeps import regression_sweeps
 
 
 def brute_force(problem, tau):
     """q, r, e and the three p from all 2^n sign vectors."""
     Y = np.array(list(product((-1.0, 1.0), repeat=problem.n)))
-    data = problem.sample(np.random.default_rng(0))
+    (u,) = problem.draw(np.random.default_rng(0))
+    data = (u, problem.spiked(u))
     scores = []
     for kind, label in NETWORKS:
         u = np.exp(data[label]) if kind == "softmax" else data[label]
@@ -63,11 +65,11 @@ def test_ties_of_two_level_data_are_found():
 def test_one_neuron_fires_half_the_time_because_the_spike_decides():
     for n in (4, 10, 100, 1000):
         problem = RegressionPair(n, "two-level")
-        _, u1 = problem.sample(np.random.default_rng(0))
+        u1 = problem.spiked(problem.draw(np.random.default_rng(0)))[0]
         assert theory.spike_decides(u1, 0.25)
         law = theory.neuron_law(problem, RegressionNetwork(4))
         assert law.fire == pytest.approx(0.5, abs=1e-14)
-        f = regression_weights(u1, "softmax")
+        f = normalise(u1, "softmax")
         assert 2 * f.max() - 1 >= theory.lemma_4_2_softmax(n) - 1e-15 >= 0.25
 
 
@@ -86,8 +88,8 @@ def test_chernoff_lies_above_the_exact_two_level_law(n, high):
     problem = RegressionPair(n, "two-level", high)
     for tau in (0.1, 0.25, 0.6):
         exact = theory.neuron_law(problem, RegressionNetwork(1, tau)).exceed
-        bound = theory.exceed_bounds(problem, tau)[0]
-        assert (bound >= np.array(exact) - 1e-15).all()
+        bound = theory.success_bounds(problem, RegressionNetwork(1, tau)).exceed
+        assert (np.array(bound) >= np.array(exact) - 1e-15).all()
 
 
 @pytest.mark.parametrize(("kind", "label"), NETWORKS[1:])
@@ -98,8 +100,8 @@ def test_chernoff_lies_above_the_sampled_frequency(kind, label, seed):
     column = NETWORKS[1:].index((kind, label))
     for tau in (0.15, 0.25):
         low, _ = clopper_pearson(int((sums > tau).sum()), 20_000, 1 - 1e-6)
-        bound = theory.exceed_bounds(problem, tau, seed=seed)[:, column].mean()
-        assert bound >= low
+        network = RegressionNetwork(1, tau)
+        assert theory.success_bounds(problem, network, seed=seed).exceed[column] >= low
 
 
 def test_chernoff_is_the_minimum_over_theta(seed):
@@ -121,19 +123,19 @@ def test_chernoff_of_an_unreachable_threshold_vanishes():
 def test_success_lies_between_the_bounds_on_two_level_data():
     for name, points in regression_sweeps("two-level").items():
         for problem, network in points[:: 10 if name == "n" else 7]:
-            lower, upper = theory.success_bounds(problem, network)
+            lower, upper, _ = theory.success_bounds(problem, network)
             assert lower.value <= theory.success(problem, network).value <= upper.value + 1e-15
             assert lower.exact
             assert upper.value == 1 - 0.5**network.width
 
 
 def test_bounds_on_uniform_data_carry_the_error_of_their_draws():
-    lower, upper = theory.success_bounds(RegressionPair(1000), RegressionNetwork(6), draws=8)
+    lower, upper, _ = theory.success_bounds(RegressionPair(1000), RegressionNetwork(6), draws=8)
     assert lower.samples == 8
     assert 0 < lower.standard_error < 1e-3
     assert 0.97 < lower.value < upper.value == 1 - 0.5**6
-    single, _ = theory.success_bounds(RegressionPair(1000), RegressionNetwork(6), draws=1)
-    assert single.standard_error == math.inf
+    single = theory.success_bounds(RegressionPair(1000), RegressionNetwork(6), draws=1)
+    assert single.lower.standard_error == math.inf
 
 
 def test_bounds_refuse_a_threshold_the_spike_does_not_reach():
@@ -145,6 +147,13 @@ def test_bad_arguments_of_the_bounds_are_named():
     with pytest.raises(UserError, match=r"^draws must be an integer of at least 1, got 0\.$"):
         theory.success_bounds(RegressionPair(100), RegressionNetwork(4), draws=0)
     with pytest.raises(UserError, match=r"^seed must be an integer of at least 0, got -1\.$"):
-        theory.exceed_bounds(RegressionPair(100), 0.25, seed=-1)
-    with pytest.raises(UserError, match=r"^tau must be a finite number above 0, got -0\.5\.$"):
-        theory.exceed_bounds(RegressionPair(100), -0.5)
+        theory.success_bounds(RegressionPair(100), RegressionNetwork(4), seed=-1)
+
+
+def test_laws_and_bounds_that_no_machine_can_hold_are_refused(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 16e9)
+    network = RegressionNetwork(4)
+    with pytest.raises(UserError, match=r"^The states of the exact law need [\d,.]+ GB of memory"):
+        theory.success(RegressionPair(10**7, "two-level"), network)
+    with pytest.raises(UserError, match=r"^The logits of the bounds need [\d,.]+ GB of memory"):
+        theory.success_bounds(RegressionPair(10**9), network)

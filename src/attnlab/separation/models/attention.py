@@ -1,7 +1,7 @@
-"""Softmax and linear attention with explicit normalisation, and the paper's tensor form of both.
+"""Softmax and linear attention with explicit normalisation.
 
 Source: Deng, Song, Zhou, "Superiority of Softmax" (arXiv 2310.11685), equation (1), Definitions
-3.2, 3.3, C.1 and C.4. With X = Q K^T, row j of the output is
+3.2 and 3.3. With X = Q K^T, row j of the output is
 
     c_j = <u_j, 1>^{-1} u_j A_3 V,    u_j = exp((A_1)_j X A_2^T)  or  (A_1)_j X A_2^T.
 """
@@ -17,8 +17,6 @@ from attnlab.errors import UserError
 Kind = Literal["softmax", "linear"]
 KINDS: tuple[Kind, Kind] = ("softmax", "linear")
 
-TENSOR_FORM_LIMIT = 2**24  # entries of A_1 (x) A_2; 128 MiB
-
 
 def normalise(
     scores: Float[np.ndarray, "*batch k"],
@@ -27,8 +25,8 @@ def normalise(
 ) -> Float[np.ndarray, "*batch k"]:
     """f = u / <u, 1> along the last axis, u = exp(scores) or scores.
 
-    `counts` says that entry i stands for counts[i] equal entries; its weight is their sum. A
-    linear normaliser may be negative, as the paper allows it to be, but not zero.
+    `counts` says that entry i stands for counts[i] equal entries; its weight is their sum. The
+    normaliser of linear attention may be negative, as the paper allows it to be, but not zero.
     """
     if arguments.one_of("kind", kind, KINDS) == "softmax":
         u = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -55,46 +53,16 @@ def attention_output(
     X: Float[np.ndarray, "d d"],
     V: Float[np.ndarray, "d d"],
     kind: Kind = "softmax",
-    counts: Float[np.ndarray, " k"] | None = None,
 ) -> Float[np.ndarray, "rows d"]:
-    """c, one row a query; `counts` are the multiplicities of the keys where they are distinct."""
-    return normalise(queries @ X @ keys.T, kind, counts) @ (values @ V)
+    """The attention output c, one row per query.
 
-
-def regression_weights(
-    u: Float[np.ndarray, "*batch n"], kind: Kind
-) -> Float[np.ndarray, "*batch n"]:
-    """f_exp or f_lin of the softmax-regression model, from the logits u = A x."""
-    return normalise(u, kind)
-
-
-def tensor_form(
-    A_1: Float[np.ndarray, "n d"], A_2: Float[np.ndarray, "n2 d"], X: Float[np.ndarray, "d d"]
-) -> tuple[Float[np.ndarray, "n*n2 d*d"], Float[np.ndarray, " d*d"]]:
-    """(A, x) = (A_1 (x) A_2, vec X), vec reading X row by row (Fact A.1).
-
-    Block j, the rows j n2 to (j + 1) n2 of A, times x is row j of A_1 X A_2^T (Claims C.3, C.5).
+    Parameters
+    ----------
+    queries, keys, values
+        A_1, A_2 and A_3.
+    X, V
+        X = Q K^T and the value matrix.
+    kind
+        "softmax" or "linear".
     """
-    entries = A_1.size * A_2.size
-    if entries > TENSOR_FORM_LIMIT:
-        raise UserError(
-            f"A_1 and A_2 must give a tensor form of at most {TENSOR_FORM_LIMIT} entries, "
-            f"got {entries}."
-        )
-    return np.kron(A_1, A_2), X.reshape(-1)
-
-
-def tensor_attention_output(
-    A_1: Float[np.ndarray, "n d"],
-    A_2: Float[np.ndarray, "n2 d"],
-    A_3: Float[np.ndarray, "n2 d"],
-    X: Float[np.ndarray, "d d"],
-    V: Float[np.ndarray, "d d"],
-    kind: Kind = "softmax",
-) -> Float[np.ndarray, "n d"]:
-    """c, by the letter of Definitions C.1 and C.4: block by block of the tensor form."""
-    A, x = tensor_form(A_1, A_2, X)
-    blocks = A.reshape(len(A_1), len(A_2), -1)
-    f = np.stack([normalise(block @ x, kind) for block in blocks])
-    columns = (A_3 @ V).T
-    return np.array([[f_j @ column for column in columns] for f_j in f])
+    return normalise(queries @ X @ keys.T, kind) @ (values @ V)

@@ -1,27 +1,34 @@
-"""Attention followed by random signs and a threshold: the networks F_exp and F_lin.
+"""Attention followed by random signs and a threshold: the networks F_exp and F_lin, described.
 
-Source: Deng, Song, Zhou, "Superiority of Softmax" (arXiv 2310.11685), Definitions 3.4-3.7, C.2 and
-C.6. With phi_tau(z) = max(z - tau, 0) and Rademacher vectors y_1..y_m,
-
-    F = phi( sum_j sum_l phi_tau(<c_j, y_l>) ),
-
-the sum over j running over the n attention rows c_j in R^d, or over the single vector f in R^n in
-the softmax-regression model. F > 0 exactly when one score <c_j, y_l> exceeds tau.
+A description holds the width, the threshold and the weights; `draw` gives it random signs and so
+makes a network that answers prompts. Definitions 3.4-3.7, C.2 and C.6 of Deng, Song, Zhou,
+"Superiority of Softmax" (arXiv 2310.11685); F > 0 exactly when one score exceeds tau.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Int8
+from jaxtyping import Bool, Float
 
 from attnlab import arguments
 from attnlab.errors import UserError
-from attnlab.separation.models.attention import Kind, attention_output, regression_weights
-from attnlab.separation.problem.attention import SpikedPair
+from attnlab.separation.models.attention import KINDS, Kind
+from attnlab.separation.models.drawn_network import (
+    TIE,
+    DrawnAttentionNetwork,
+    DrawnRegressionNetwork,
+    draw_signs,
+)
+from attnlab.separation.problem import RegressionPair, SpikedPair
 
-# The four networks of E_success. The first must fire and the three others must not.
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+else:
+    PRNGKeyArray = Any  # JAX is imported when signs are drawn
+
+# The four networks of E_success, by kind and dataset. The first must fire, the others must not.
 NETWORKS: tuple[tuple[Kind, int], ...] = (
     ("softmax", 1),
     ("linear", 1),
@@ -29,16 +36,21 @@ NETWORKS: tuple[tuple[Kind, int], ...] = (
     ("linear", 0),
 )
 
-# Two-level regression data has scores equal to tau, which must not count as above it whatever the
-# last bit of a sum says. A thousand roundings of numbers of order one stay below this.
-TIE = 1e-13
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AttentionNetwork:
-    """Width m, threshold tau = (c + offset) sqrt(log n), and the weights X = Q K^T and V.
+    """An attention layer, m neurons with random signs and a threshold.
 
-    `shared_signs` says whether the four networks of E_success use the same y, as the paper's do.
+    Parameters
+    ----------
+    width
+        Number m of neurons.
+    offset
+        The threshold is tau = (c + offset) sqrt(log n); the paper takes 0.1.
+    X, V
+        X = Q K^T, "identity", "ones" or a matrix, and the value matrix, "identity" or a matrix.
+    shared_signs
+        Whether the four networks of E_success have the same signs, as the paper's do.
     """
 
     width: int = 15
@@ -57,10 +69,40 @@ class AttentionNetwork:
         """X and V as arrays for inputs of dimension d."""
         return _matrix("X", self.X, d), _matrix("V", self.V, d)
 
+    def draw(
+        self, key: PRNGKeyArray, problem: SpikedPair, kind: Kind = "softmax"
+    ) -> DrawnAttentionNetwork:
+        """A network with random signs: F_exp (softmax) or F_lin (linear).
+
+        The same key gives both kinds the same signs.
+        """
+        kind = arguments.one_of("kind", kind, KINDS)
+        signs = draw_signs(key, self.width, problem.d)
+        X, V = self.matrices(problem.d)
+        return DrawnAttentionNetwork(kind, signs, problem.threshold(self.offset), X, V)
+
+    def __repr__(self) -> str:
+        X, V = (
+            repr(each) if isinstance(each, str) else f"<{each.shape} matrix>"
+            for each in (self.X, self.V)
+        )
+        shared = "" if self.shared_signs else ", shared_signs=False"
+        return f"AttentionNetwork(width={self.width}, offset={self.offset:g}, X={X}, V={V}{shared})"
+
 
 @dataclass(frozen=True)
 class RegressionNetwork:
-    """Width m and threshold tau; the paper leaves tau open and 1/4 fits its Lemma 4.2."""
+    """m neurons with random signs and a threshold on the softmax-regression model.
+
+    Parameters
+    ----------
+    width
+        Number m of neurons.
+    tau
+        The threshold. The paper leaves it open, and 1/4 fits its Lemma 4.2.
+    shared_signs
+        Whether the four networks of E_success have the same signs, as the paper's do.
+    """
 
     width: int = 4
     tau: float = 0.25
@@ -70,12 +112,15 @@ class RegressionNetwork:
         arguments.integer("width", self.width, 1)
         object.__setattr__(self, "tau", arguments.positive("tau", self.tau))
 
+    def draw(
+        self, key: PRNGKeyArray, problem: RegressionPair, kind: Kind = "softmax"
+    ) -> DrawnRegressionNetwork:
+        """A network with random signs: F_exp (softmax) or F_lin (linear).
 
-class Features(NamedTuple):
-    """What the signs multiply: attention rows and how often each occurs."""
-
-    rows: Float[np.ndarray, "r d"]
-    counts: Float[np.ndarray, " r"]
+        The same key gives both kinds the same signs.
+        """
+        kind = arguments.one_of("kind", kind, KINDS)
+        return DrawnRegressionNetwork(kind, draw_signs(key, self.width, problem.n), self.tau)
 
 
 def paper_width(n: int, delta: float = 0.01) -> int:
@@ -89,58 +134,9 @@ def regression_width(n: int) -> int:
     return math.floor(math.log(arguments.integer("n", n, 3)))
 
 
-def attention_features(
-    pair: SpikedPair, network: AttentionNetwork, label: int, kind: Kind, *, full: bool = False
-) -> Features:
-    """The rows c_j: the distinct ones, or with `full` all n of them from the full matrices."""
-    X, V = network.matrices(pair.d)
-    if full:
-        keys = pair.keys(label)
-        rows = attention_output(pair.queries(label), keys, keys, X, V, kind)
-        return Features(rows, np.ones(pair.n))
-    queries, (keys, counts) = pair.distinct_queries(label), pair.distinct_keys(label)
-    rows = attention_output(queries.rows, keys, keys, X, V, kind, counts)
-    return Features(rows, queries.counts)
-
-
 def exceeds(scores: Float[np.ndarray, "..."], tau: float) -> Bool[np.ndarray, "..."]:
     """Where a score is above tau by more than rounding; a tie does not fire."""
     return scores > tau + TIE
-
-
-def threshold_sum(
-    features: Float[np.ndarray, "r k"],
-    signs: Int8[np.ndarray, "m k"],
-    tau: float,
-    counts: Float[np.ndarray, " r"] | None = None,
-) -> float:
-    """F = phi(sum_j sum_l phi_tau(<features_j, y_l>)), a feature counted `counts` times."""
-    hidden = np.maximum(features @ signs.T.astype(np.float64) - tau, 0.0)
-    if counts is not None:
-        hidden = hidden * counts[:, None]
-    return max(float(hidden.sum()), 0.0)
-
-
-def attention_network_output(
-    pair: SpikedPair,
-    network: AttentionNetwork,
-    label: int,
-    kind: Kind,
-    signs: Int8[np.ndarray, "m d"],
-) -> float:
-    """F(A_1, A_2, A_3) of Definitions C.2 and C.6, the number itself."""
-    features = attention_features(pair, network, label, kind)
-    return threshold_sum(features.rows, signs, pair.threshold(network.offset), features.counts)
-
-
-def regression_network_output(
-    u: Float[np.ndarray, " n"],
-    network: RegressionNetwork,
-    kind: Kind,
-    signs: Int8[np.ndarray, "m n"],
-) -> float:
-    """F(A; x, y) of Definitions 3.5 and 3.6, the number itself, from the logits u = A x."""
-    return threshold_sum(regression_weights(u, kind)[None, :], signs, network.tau)
 
 
 def _check_matrix(name: str, value: object, words: tuple[str, ...]) -> None:

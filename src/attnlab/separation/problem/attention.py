@@ -6,24 +6,44 @@ n = k t, row j of a matrix is, in units of sqrt(log n),
     ( a [j = spike row],  b e_{j mod k},  c ),        a = a0 on D0 and a1 on D1,
 
 so it has at most k + 1 distinct rows: the spike row, the other rows of its class and one row for
-every other class. The laws and the simulations work on those; the full matrices are the oracle.
+every other class. The simulations work on those; a prompt holds the full matrices.
 """
+
+from __future__ import annotations
 
 import math
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from attnlab import arguments
 from attnlab.errors import UserError
+from attnlab.separation.double_precision import double_precision
+
+if TYPE_CHECKING:
+    from jaxtyping import PRNGKeyArray
+else:
+    PRNGKeyArray = Any  # JAX is imported when a prompt is drawn
 
 
 class DefinitionWarning(UserWarning):
     """Parameters outside the ranges of the definition they are named after."""
+
+
+class AttentionPrompt(NamedTuple):
+    """The input of one dataset: queries A_1, keys and values A_2 = A_3, and which dataset it is.
+
+    `label` is 0 for D0, where a network should answer 0, and 1 for D1, where softmax attention
+    should answer more than 0. Batches have leading axes.
+    """
+
+    queries: Float[Any, "*batch n d"]
+    keys: Float[Any, "*batch n d"]
+    label: Int[Any, "*batch"]
 
 
 class DistinctRows(NamedTuple):
@@ -39,7 +59,10 @@ class DistinctRows(NamedTuple):
 
 @dataclass(frozen=True)
 class SpikedPair(ABC):
-    """What the self- and the cross-attention pair share: everything but who carries which spike."""
+    """Two datasets of attention inputs that differ by the height of one spike.
+
+    Subclasses say which matrices carry which spike; `SelfAttentionPair` explains the parameters.
+    """
 
     n: int
     d: int
@@ -57,7 +80,7 @@ class SpikedPair(ABC):
                 f"n must be a positive multiple of d - 2 = {self.classes}, got {self.n!r}."
             )
         for name in ("a0", "a1", "b", "c"):
-            # The one place where an int such as b=1 becomes the float the annotation promises.
+            # An int such as b=1 becomes the float that the annotation promises.
             object.__setattr__(self, name, arguments.non_negative(name, getattr(self, name)))
         row = self.spike_row
         if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < self.n:
@@ -68,6 +91,25 @@ class SpikedPair(ABC):
         if departures:
             message = f"Outside Definition 6.1: {'; '.join(departures)}."
             warnings.warn(message, DefinitionWarning, stacklevel=3)
+
+    def sample(self, key: PRNGKeyArray) -> AttentionPrompt:
+        """Draw one prompt: the input of D0 or of D1, with probability 1/2 each.
+
+        The datasets themselves are not random; a network's signs are (see `AttentionNetwork.draw`).
+        """
+        import jax
+
+        zero, one = self.prompt(0), self.prompt(1)
+        with double_precision(jax.random.bits(key) & 1) as (xp, label):
+            return AttentionPrompt(
+                xp.where(label == 1, one.queries, zero.queries),
+                xp.where(label == 1, one.keys, zero.keys),
+                label.astype("int32"),
+            )
+
+    def prompt(self, label: int) -> AttentionPrompt:
+        """The input of one dataset."""
+        return AttentionPrompt(self.queries(label), self.keys(label), np.int32(label))
 
     @abstractmethod
     def query_spike(self, label: int) -> float:
@@ -118,9 +160,9 @@ class SpikedPair(ABC):
         return self._distinct(self.key_spike(arguments.label(label)))
 
     def departures(self) -> tuple[str, ...]:
-        """The conditions of Definition 6.1 that the parameters do not meet, one sentence each."""
+        """The conditions of Definition 6.1 that the parameters do not meet, in words."""
         found = []
-        # The tolerance forgives decimal fractions: 0.9 + 0.1 is not 1 in every float64 order.
+        # Sums of decimal fractions are not exact in float64: 0.2 + 0.8 need not be 1.
         if abs(self.b + self.c - 1) > 1e-9:
             found.append(f"b + c should be 1, got {self.b + self.c:.6g}")
         if not 0 < self.a0 < 0.1:
@@ -159,7 +201,19 @@ class SpikedPair(ABC):
 @final
 @dataclass(frozen=True)
 class SelfAttentionPair(SpikedPair):
-    """Definition 6.1: A_1 = A_2 = A_3 carry a0 on D0 and a1 on D1."""
+    """The pair of Definition 6.1: A_1 = A_2 = A_3 carry a0 on D0 and a1 on D1.
+
+    Parameters
+    ----------
+    n, d
+        Length of the sequence, a multiple of d - 2, and dimension of a token.
+    a0, a1
+        The spike on D0 and on D1.
+    b, c
+        Entry at a token's class, and entry of the last column; all in units of sqrt(log n).
+    spike_row
+        The token that carries the spike, the same one in both datasets.
+    """
 
     def query_spike(self, label: int) -> float:
         return self.a1 if label else self.a0
@@ -171,9 +225,10 @@ class SelfAttentionPair(SpikedPair):
 @final
 @dataclass(frozen=True)
 class CrossAttentionPair(SpikedPair):
-    """Our own pair for Theorem 1.2, whose sets the available text does not define.
+    """Our own pair for Theorem 1.2, whose datasets the available text does not define.
 
-    The queries A_1 carry a1 in both sets; the keys and values A_2 = A_3 carry a0 on D0, a1 on D1.
+    The queries A_1 carry a1 in both datasets; the keys and values A_2 = A_3 carry a0 on D0 and a1
+    on D1. The parameters are those of `SelfAttentionPair`.
     """
 
     def query_spike(self, label: int) -> float:

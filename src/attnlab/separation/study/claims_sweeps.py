@@ -1,9 +1,9 @@
 """Claims about the sweeps of Figures 3-5: the paper's experiment agrees with the law.
 
 The figures of the paper carry no readable numbers, so what is checked is that its experiment,
-repeated, is a sample of the law. Two tests, both exact in their law: every count against
-Binomial(trials, p) at a familywise level shared by Bonferroni, and the total of all counts, which
-catches a small shift that no single point shows.
+repeated, is a sample of the law. There are two tests: every count against Binomial(trials, p), with
+the level shared among the points (Bonferroni), and the total of all counts, which shows a small
+shift that no single point shows.
 """
 
 from __future__ import annotations
@@ -14,41 +14,44 @@ from collections.abc import Sequence
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Claim, Judgement, View
 from attnlab.separation.study import grids
-from attnlab.stats.binomial import agreement
+from attnlab.separation.theory.regression_bounds import DATA_DRAWS
+from attnlab.stats import LEVEL, Estimate, agree, agreement, binomial_p_value, student_threshold
 
-SOURCE = "Deng, Song, Zhou, Section 7"
-LEVEL = 1e-5  # probability that a true law is refused, each test
-Z = 4.42  # the same level for a normal total, two-sided
+PAPER = "Deng, Song, Zhou"
 
 
 def agrees_with_law(view: View, cells: Sequence[Cell]) -> Judgement:
+    """Whether the counts of a sweep are a sample of the exact law."""
     rows = [view.row(cell) for cell in cells]
     trials = [cell.config.trials for cell in cells]
     expected = [row.exact for row in rows]
     test = agreement([row.successes for row in rows], trials, expected, LEVEL)
-    total = sum(row.successes for row in rows)
+    counted = sum(row.successes for row in rows)
     mean = sum(p * k for p, k in zip(expected, trials, strict=True))
-    spread = math.sqrt(sum(p * (1 - p) * k for p, k in zip(expected, trials, strict=True)))
-    z = (total - mean) / spread if spread else math.inf * (total != mean)
-    low, high = min(expected), max(expected)
+    variance = sum(p * (1 - p) * k for p, k in zip(expected, trials, strict=True))
+    total = agree(Estimate(float(counted), math.sqrt(variance)), mean)
     return Judgement(
-        "holds" if test.agrees and abs(z) <= Z else "fails",
-        f"{total} successes of {sum(trials)}; smallest p-value {test.smallest:.2g}",
-        f"{mean:.1f} expected; exact law from {low:.3f} to {high:.3f}",
+        "holds" if test.agrees and total.agrees else "fails",
+        f"{counted} successes of {sum(trials)}; smallest p-value {test.smallest:.2g}",
+        f"{mean:.1f} expected; exact law from {min(expected):.3f} to {max(expected):.3f}",
         f"{test.comparisons} exact binomial tests at familywise level {LEVEL:g}; "
-        f"total within {Z} standard errors (here {z:+.2f})",
+        f"total within {total.threshold:.2f} standard errors (here {total.z:+.2f})",
     )
 
 
 def within_bounds(view: View, cells: Sequence[Cell]) -> Judgement:
-    """Regression data has no closed law, but bounds: 1 - 2^-m - m (p1 + p2 + p3) and 1 - 2^-m."""
+    """Whether the counts lie between 1 - 2^-m - m (p_1 + p_2 + p_3) and 1 - 2^-m.
+
+    Uniform data has no closed law, but these bounds.
+    """
     rows = [view.row(cell) for cell in cells]
     trials = [cell.config.trials for cell in cells]
-    level = LEVEL / (2 * len(cells))
+    allowed = student_threshold(DATA_DRAWS - 1)
     too_high = too_low = 0
     for row, k in zip(rows, trials, strict=True):
-        too_high += _tail(row.successes, k, row.upper, above=True) < level
-        too_low += _tail(row.successes, k, max(row.lower - 5 * row.lower_error, 0.0)) < level
+        least = max(row.lower - allowed * row.lower_error, 0.0)
+        too_high += row.successes / k > row.upper and refuses(row.successes, k, row.upper, cells)
+        too_low += row.successes / k < least and refuses(row.successes, k, least, cells)
     narrow = [row for row in rows if row.upper - row.lower < 0.01]
     return Judgement(
         "holds" if not too_high and not too_low else "fails",
@@ -57,17 +60,16 @@ def within_bounds(view: View, cells: Sequence[Cell]) -> Judgement:
         f"bounds {min(row.lower for row in rows):.3f} to {max(row.upper for row in rows):.4f}; "
         f"less than 0.01 apart at {len(narrow)} of {len(rows)} points",
         f"{2 * len(cells)} one-sided binomial tests at familywise level {LEVEL:g}; the lower bound "
-        "less 5 standard errors over data draws",
+        f"less {allowed:.2f} standard errors over {DATA_DRAWS} draws of the data",
     )
 
 
-def _tail(count: int, trials: int, p: float, *, above: bool = False) -> float:
-    """Pr[Binomial(trials, p) >= count] or <= count."""
-    from scipy.special import bdtr, bdtrc
+def refuses(count: int, trials: int, p: float, cells: Sequence[Cell]) -> bool:
+    """Whether a count on one side of p refutes p as a bound; the cells share the level.
 
-    if p <= 0 or p >= 1:
-        return float(count <= 0 if p <= 0 and above else count >= trials if p >= 1 else True)
-    return float(bdtrc(count - 1, trials, p) if above else bdtr(count, trials, p))
+    The p-value is twice the smaller tail, so that 2 tests for each cell have the level together.
+    """
+    return binomial_p_value(count, trials, p) < LEVEL / len(cells)
 
 
 def _attention_claim(panel: str, x: grids.X) -> Claim:
@@ -75,20 +77,20 @@ def _attention_claim(panel: str, x: grids.X) -> Claim:
     name = "I" if x == "identity" else "1"
     return Claim(
         id=f"figure-{number}{panel}",
-        source=f"{SOURCE}.2, Figure {number}({panel})",
+        source=f"{PAPER}, Section 7.2, Figure {number}({panel})",
         statement=f"Self-attention with X = {name}, {swept} varied: the paper's experiment (100 "
-        "trials a point) follows the exact law q^m − r^m.",
+        "trials per point) follows the exact law q^m − r^m.",
         check=lambda view: agrees_with_law(view, grids.attention_sweep(panel, x, view.seed)),
         figures=(f"fig-{number}{panel}",),
     )
 
 
 def _regression_claim(panel: str) -> Claim:
-    told = "n from 100 to 2000, m = log n" if panel == "a" else "n = 1000, m from 1 to 100"
+    varied = "n from 100 to 2000, m = log n" if panel == "a" else "n = 1000, m from 1 to 100"
     return Claim(
         id=f"figure-3{panel}",
-        source=f"{SOURCE}.1, Figure 3({panel})",
-        statement=f"Softmax regression, {told}: success (1000 trials a point) lies between the "
+        source=f"{PAPER}, Section 7.1, Figure 3({panel})",
+        statement=f"Softmax regression, {varied}: success (1000 trials per point) lies between the "
         "Chernoff lower bound and the cap 1 − 2^−m.",
         check=lambda view: within_bounds(
             view, grids.regression_sweep(panel, view.scale, view.seed)
@@ -116,7 +118,7 @@ CLAIMS = (
     *(_attention_claim(panel, x) for x in grids.XS for panel in grids.PANELS),
     Claim(
         id="signs-shared",
-        source=f"{SOURCE}.2 (left open there)",
+        source=f"{PAPER}, Section 7.2 (left open there)",
         statement="Success is lower if the four networks draw their signs independently instead of "
         "sharing them (n = 200, d = 22).",
         check=_independent,

@@ -1,47 +1,49 @@
-"""Which cells each figure and claim asks for, at each scale.
+"""Which points each figure and claim needs, and in which cells they are computed.
 
 Source of the grids: Deng, Song, Zhou (arXiv 2310.11685), Sections 7.1 and 7.2. The attention sweeps
-run at the paper's grid and trial count at every scale; the regression sweeps are thinned below
-`paper`, because a trial there costs n m random signs.
+have the paper's grid and number of trials at every scale; the regression sweeps are thinned below
+`paper`, because a trial there takes n m random signs. A panel is one cell with many rows. A point
+that several panels share belongs to the first of them, and a larger scale adds cells to those of
+the smaller ones, so that no point is stored twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Literal
 
-from attnlab.lab.cell import Cell
-from attnlab.lab.study import Scale
-from attnlab.separation.models import paper_width, regression_width
-from attnlab.separation.study.cells import (
-    AttentionPoint,
-    RegressionPoint,
-    SignSums,
-    SuccessMap,
-    TensorForm,
-    attention,
-    regression,
-    sign_sums,
-    success_map,
-    tensor_form,
-)
+from attnlab.lab.cell import AnyCell, Cell
+from attnlab.lab.study import SCALES, Scale
+from attnlab.separation.models import KINDS, Kind, paper_width, regression_width
+from attnlab.separation.study.cells_attention import AttentionPoint, attention
+from attnlab.separation.study.cells_lemmas import SignSums, TensorForm, sign_sums, tensor_form
+from attnlab.separation.study.cells_map import SuccessMap, divisors, success_map
+from attnlab.separation.study.cells_regression import RegressionPoint, regression
 
 DELTA = 0.01
 X = Literal["identity", "ones"]
 XS: tuple[X, X] = ("identity", "ones")
 FIGURE_OF: dict[X, str] = {"identity": "4", "ones": "5"}
+PLANES: tuple[Literal["d-m", "a0-a1"], ...] = ("d-m", "a0-a1")
 
 # Panel -> the parameter it sweeps.
 PANELS = {"a": "n", "b": "d", "c": "m", "d": "a1", "e": "a0", "f": "c"}
+PANEL_DS = (4, 6, 10, 18, 34, 66)  # of panel (b)
+DIMENSION_BS = (0.15, 0.2, 0.3, 0.4)
 
 # n with many divisors, so that d = k + 2 can take many values.
 MANY_DIVISORS = 5040
 
 
 def attention_cell(seed: int, **parameters) -> Cell:
+    """A point of the attention model, with the paper's width unless another one is given."""
     parameters.setdefault("m", paper_width(parameters.get("n", 200), DELTA))
     return attention(AttentionPoint(**parameters, seed=seed))
+
+
+def law_cell(**parameters) -> Cell:
+    """A point of the exact law alone, which no seed changes."""
+    return attention_cell(0, **parameters, trials=0)
 
 
 def attention_sweep(panel: str, x: X, seed: int, *, keep_b: bool = True) -> list[Cell]:
@@ -53,7 +55,7 @@ def attention_sweep(panel: str, x: X, seed: int, *, keep_b: bool = True) -> list
         case "a":
             points = [{"n": n, "d": 12} for n in range(200, 1001, 10)]
         case "b":
-            points = [{"n": 256, "d": d} for d in (4, 6, 10, 18, 34, 66)]
+            points = [{"n": 256, "d": d} for d in PANEL_DS]
         case "c":
             points = [{"m": m} for m in range(1, 81)]
         case "d":
@@ -77,7 +79,7 @@ def regression_sweep(panel: str, scale: Scale, seed: int) -> list[Cell]:
         dense = {"quick": 10, "standard": 20, "paper": 100}[scale]
         widths = [*range(1, dense + 1), *range(dense + 10, 101, 10)]
         points = [(1000, m) for m in widths]
-    return [regression(RegressionPoint(n, m, seed=seed), cost=1 + n * m / 1e3) for n, m in points]
+    return [regression(RegressionPoint(n, m, seed=seed)) for n, m in points]
 
 
 def two_level_sweep() -> list[Cell]:
@@ -88,9 +90,9 @@ def two_level_sweep() -> list[Cell]:
     ]
 
 
-def sign_sum_cells(kind: Literal["softmax", "linear"], label: int, seed: int) -> list[Cell]:
-    sizes = [100, 250, 500, 1000, 2000]
-    return [sign_sums(SignSums(n, label, kind, seed=seed), cost=1 + n / 1e3) for n in sizes]
+def sign_sum_cells(kind: Kind, label: int, seed: int) -> list[Cell]:
+    """The sums of Lemmas 4.1 and 4.2 at growing n."""
+    return [sign_sums(SignSums(n, label, kind, seed=seed)) for n in (100, 250, 500, 1000, 2000)]
 
 
 def informative_sign_sums(seed: int) -> Cell:
@@ -98,64 +100,70 @@ def informative_sign_sums(seed: int) -> Cell:
     return sign_sums(SignSums(2**22, 0, "softmax", samples=30, seed=seed), cost=60.0)
 
 
-def offset_sweep(d: int, x: X, seed: int) -> list[Cell]:
+def offset_sweep(d: int, x: X) -> list[Cell]:
     """Thresholds (c + o) sqrt(log n) other than the paper's o = 0.1, at twice its width."""
     offsets = [round(0.05 * i, 2) for i in range(1, 25)]
-    return [
-        attention_cell(seed, n=256, d=d, m=30, x=x, offset=offset, trials=0) for offset in offsets
-    ]
+    return [law_cell(n=256, d=d, m=30, x=x, offset=offset) for offset in offsets]
 
 
 def dimension_sweep(b: float, x: X) -> list[Cell]:
-    """Every d that n = 5040 allows, for the dimension from which the zero claims hold."""
-    divisors = [k for k in range(2, 601) if MANY_DIVISORS % k == 0]
+    """Every d up to 602 that n = 5040 allows: from which of them on do the zero claims hold?"""
     return [
-        attention_cell(0, n=MANY_DIVISORS, d=k + 2, m=15, x=x, b=b, c=round(1 - b, 3), trials=0)
-        for k in divisors
+        law_cell(n=MANY_DIVISORS, d=k + 2, m=15, x=x, b=b, c=round(1 - b, 3))
+        for k in divisors(MANY_DIVISORS, 600)
     ]
 
 
-DIMENSION_BS = (0.15, 0.2, 0.3, 0.4)
-
-
 def cross_cell(x: X, seed: int, *, offset: float = 0.1, m: int = 15) -> Cell:
+    """Our cross-attention datasets."""
     return attention_cell(seed, x=x, model="cross", offset=offset, m=m, trials=1000)
 
 
 def independent_cell(x: X, seed: int) -> Cell:
+    """Four networks that draw their signs independently."""
     return attention_cell(seed, x=x, shared_signs=False, trials=1000)
 
 
 def tensor_cells(seed: int) -> list[Cell]:
-    sizes = [(6, 3), (12, 5), (20, 4)]
-    return [tensor_form(TensorForm(n, d, seed)) for n, d in sizes]
+    """Sizes at which both forms of attention are compared."""
+    return [tensor_form(TensorForm(n, d, seed)) for n, d in ((6, 3), (12, 5), (20, 4))]
 
 
 def map_cell(plane: Literal["d-m", "a0-a1"], x: X) -> Cell:
+    """A map of the exact law."""
     return success_map(SuccessMap(plane, x), cost=20.0)
 
 
-def cells(scale: Scale, seed: int) -> Sequence[Cell]:
-    """Everything the study asks for."""
-    attention_sweeps = [attention_sweep(panel, x, seed) for x in XS for panel in PANELS]
-    return list(
-        chain(
-            *attention_sweeps,
-            *(attention_sweep("f", x, seed, keep_b=False) for x in XS),
-            *(regression_sweep(panel, scale, seed) for panel in "ab"),
-            two_level_sweep(),
-            *(
-                sign_sum_cells(kind, label, seed)
-                for kind in ("linear", "softmax")
-                for label in (0, 1)
-            ),
-            [informative_sign_sums(seed)],
-            *(offset_sweep(d, x, seed) for d in (4, 6, 10, 18, 34, 66) for x in XS),
-            *(dimension_sweep(b, x) for b in DIMENSION_BS for x in XS),
-            [cross_cell(x, seed) for x in XS],
-            [cross_cell(x, seed, offset=0.5, m=30) for x in XS],
-            [independent_cell(x, seed) for x in XS],
-            tensor_cells(seed),
-            [map_cell(plane, x) for plane in ("d-m", "a0-a1") for x in XS],
-        )
-    )
+def cells(scale: Scale, seed: int) -> list[AnyCell]:
+    """Everything that the study computes, every point in exactly one cell."""
+    panels = [attention_sweep(panel, x, seed) for x in XS for panel in PANELS]
+    panels += [attention_sweep("f", x, seed, keep_b=False) for x in XS]
+    cross = [cross_cell(x, seed, offset=o, m=m) for o, m in ((0.1, 15), (0.5, 30)) for x in XS]
+    panels += [[*cross, *(independent_cell(x, seed) for x in XS)]]
+    laws = [[point for d in PANEL_DS for point in offset_sweep(d, x)] for x in XS]
+    laws += [[point for b in DIMENSION_BS for point in dimension_sweep(b, x)] for x in XS]
+    up_to = SCALES[: SCALES.index(scale) + 1]
+    regressions = [regression_sweep(panel, each, seed) for each in up_to for panel in "ab"]
+    sums = [point for k in KINDS for label in (0, 1) for point in sign_sum_cells(k, label, seed)]
+    return [
+        *one_sweep_per_group(panels),
+        *one_sweep_per_group(laws, cost=0.2),
+        *one_sweep_per_group(regressions, cost=10.0),
+        *one_sweep_per_group([two_level_sweep()]),
+        *one_sweep_per_group([sums]),
+        informative_sign_sums(seed),
+        *one_sweep_per_group([tensor_cells(seed)]),
+        *(map_cell(plane, x) for plane in PLANES for x in XS),
+    ]
+
+
+def one_sweep_per_group(groups: Sequence[Sequence[Cell]], cost: float = 1.0) -> list[AnyCell]:
+    """One sweep for each group of points of one kind; a shared point belongs to the first group."""
+    seen: set[str] = set()
+    sweeps = []
+    for group in groups:
+        new = [point for point in group if point.key not in seen]
+        seen.update(point.key for point in new)
+        if new:
+            sweeps.append(new[0].kind.sweep([point.config for point in new], cost))
+    return sweeps

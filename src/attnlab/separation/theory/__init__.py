@@ -1,4 +1,4 @@
-"""Closed forms: exact laws and bounds, with the signatures of their Monte Carlo counterparts."""
+"""Closed forms: the exact law of success, bounds on it, and the inequalities of the lemmas."""
 
 from attnlab.separation.theory.bounds import (
     fire_steps,
@@ -11,26 +11,22 @@ from attnlab.separation.theory.bounds import (
     lemma_4_2_softmax,
     zero_dimension,
 )
-from attnlab.separation.theory.neuron_law import BestWidth, NeuronLaw, best_width, cap, success_from
-from attnlab.separation.theory.regression_law import (
+from attnlab.separation.theory.one_neuron import BestWidth, NeuronLaw, best_width, cap, success_from
+from attnlab.separation.theory.regression_bounds import (
     SuccessBounds,
     chernoff,
-    exceed_bounds,
     spike_decides,
     success_bounds,
 )
 from attnlab.separation.theory.success_law import neuron_law, success
-from attnlab.stats.estimate import Estimate
 
 __all__ = [
     "BestWidth",
-    "Estimate",
     "NeuronLaw",
     "SuccessBounds",
     "best_width",
     "cap",
     "chernoff",
-    "exceed_bounds",
     "fire_steps",
     "hoeffding_constant",
     "hoeffding_tail",

@@ -5,89 +5,120 @@ column d and at the spike row's class, and through the number K of + signs among
 classes, K ~ Binomial(d - 3, 1/2): 8 (d - 2) states. In a state every row of the attention output
 has one of at most four scores: the spike row, the rest of its class, and a row of another class
 whose own sign is + (if K > 0) or - (if K < d - 3). Ours; the paper only samples.
+
+The classes other than the spike row's look alike, so three of them stand for all: that of the
+query ("own"), a second one, and a third one with the multiplicity of all that remain.
 """
 
 import math
 from itertools import product
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from attnlab.errors import UserError
+from attnlab.memory import require_memory
 from attnlab.separation.models.attention import KINDS, normalise
 from attnlab.separation.models.threshold_network import NETWORKS, TIE, AttentionNetwork, exceeds
 from attnlab.separation.problem.attention import SpikedPair
-from attnlab.separation.theory.neuron_law import NeuronLaw, binomial_weights
+from attnlab.separation.theory.one_neuron import NeuronLaw, binomial_weights, weights_memory
 
-# Signs at column 1, at the spike row's class and at column d.
+# Signs at column 1, at column d and at the spike row's class.
 _CORNERS = np.array(list(product((-1.0, 1.0), repeat=3)))
+
+# Columns of the reduced matrices: 1, d, the spike row's class, own, second, third class.
+_OWN, _SECOND, _THIRD = 3, 4, 5
+_STATE_ARRAYS = 4 * 4 * 8 * 8 * 3  # bytes per value of K: scores, distances and comparisons
 
 
 def attention_law(pair: SpikedPair, network: AttentionNetwork) -> NeuronLaw:
     """The law for X and V that treat the classes other than the spike row's alike."""
-    X, V = network.matrices(pair.d)
-    for name, given, matrix in (("X", network.X, X), ("V", network.V, V)):
-        if not isinstance(given, str):
-            _require_exchangeable(name, matrix, pair)
-    scores = _scores(pair, X, V)
+    require_memory(
+        "The states of the exact law",
+        _STATE_ARRAYS * pair.d + weights_memory(pair.d - 3),
+        "the dimension d",
+    )
+    scores = _scores(pair, network)
     tau = pair.threshold(network.offset)
     distance = np.abs(scores - tau)
-    margin = float(distance.min(initial=math.inf, where=distance > TIE)) / pair.unit
+    margin = float(np.where(distance > TIE, distance, math.inf).min())
 
     # NaN marks rows that do not occur in a state, and compares as not exceeding.
     fires = np.logical_or.reduce(exceeds(scores, tau), axis=1)
     weights = binomial_weights(pair.d - 3) / 8
     silent = ~fires
     quiet = silent[1] & silent[2] & silent[3]
-    e, *exceed = (float((row * weights).sum()) for row in fires)
+    e, *exceed = (_probability(each, weights) for each in fires)
     return NeuronLaw(
-        # The rounded weights of many classes need not add up to exactly 1.
-        q=1.0 if quiet.all() else float((quiet * weights).sum()),
-        r=float(((quiet & silent[0]) * weights).sum()),
+        q=_probability(quiet, weights),
+        r=_probability(quiet & silent[0], weights),
         fire=e,
         exceed=(exceed[0], exceed[1], exceed[2]),
-        margin=margin,
+        margin=margin / pair.unit,
         tied=bool((distance <= TIE).any()),
     )
 
 
-def _scores(
-    pair: SpikedPair, X: Float[np.ndarray, "d d"], V: Float[np.ndarray, "d d"]
-) -> Float[np.ndarray, "4 4 8 K"]:
+def _probability(event: Bool[np.ndarray, "8 K"], weights: Float[np.ndarray, " K"]) -> float:
+    """The probability of a set of states; exactly 1 for all of them."""
+    # The rounded weights of many classes need not add up to exactly 1.
+    return 1.0 if event.all() else float((event * weights).sum())
+
+
+def _scores(pair: SpikedPair, network: AttentionNetwork) -> Float[np.ndarray, "4 4 8 K"]:
     """<c_j, y> by network, kind of row, corner signs and K; NaN where the row does not occur."""
-    s = pair.spike_class
-    others = [i for i in (0, 1, 2) if i != s][: min(2, pair.classes - 1)]
-    own, other = 1 + others[0], 1 + others[-1]
-    repeated = int(pair.copies > 1)
+    X, V = (_reduced(name, getattr(network, name), pair) for name in ("X", "V"))
+    queries = np.stack([_rows(pair, pair.query_spike(label))[:3] for label in (0, 1)])
+    keys = np.stack([_rows(pair, pair.key_spike(label)) for label in (0, 1)])
+    products, values, counts = queries @ X @ keys.swapaxes(1, 2), keys @ V, _counts(pair)
+    outputs = {kind: normalise(products, kind, counts) @ values for kind in KINDS}
+    coefficients = np.stack([outputs[kind][label] for kind, label in NETWORKS])
+    if pair.copies == 1:
+        coefficients[:, 1] = math.nan  # the spike row is alone in its class
+    # Seen from the spike row's class all other classes are alike, so that any column serves.
+    shared = coefficients[..., _SECOND if pair.classes > 2 else _OWN]
+    excess = (coefficients[:, 2, _OWN] - shared[:, 2])[:, None, None]
 
-    coefficients = np.full((len(NETWORKS), 3, 5), math.nan)
-    for label in (0, 1):
-        queries, (keys, counts) = pair.distinct_queries(label).rows, pair.distinct_keys(label)
-        representatives = queries[: 2 + repeated]
-        products, values = representatives @ X @ keys.T, keys @ V
-        present = [0, 1, 2] if repeated else [0, 2]
-        for kind in KINDS:
-            c = normalise(products, kind, counts) @ values
-            at = NETWORKS.index((kind, label))
-            coefficients[at, present] = c[:, [0, 1 + s, pair.d - 1, own, other]]
-    # The representative of the other classes is the first one: its own column is `own`. In the
-    # two other rows no class is special, so their own column is one of the others.
     corner = coefficients[..., :3] @ _CORNERS.T
-    own_excess = coefficients[..., 3] - coefficients[..., 4]
     K = np.arange(pair.d - 2)
-    sums = coefficients[..., 4, None] * (2.0 * K - (pair.d - 3))
-    base = corner[..., :, None] + sums[..., None, :]
-
+    base = corner[..., None] + (shared[..., None] * (2.0 * K - (pair.d - 3)))[..., None, :]
     plus, minus = np.where(K > 0, 1.0, math.nan), np.where(pair.d - 3 > K, -1.0, math.nan)
-    excess = own_excess[:, 2, None, None]
     rows = [base[:, 0], base[:, 1], base[:, 2] + excess * plus, base[:, 2] + excess * minus]
     return np.stack(rows, axis=1)
 
 
-def _require_exchangeable(name: str, M: Float[np.ndarray, "d d"], pair: SpikedPair) -> None:
-    """Raise unless M is unchanged when the classes other than the spike row's are permuted."""
+def _rows(pair: SpikedPair, spike: float) -> Float[np.ndarray, "5 6"]:
+    """The rows that stand for all: spike row, rest of its class, own, second and third class."""
+    rows = np.zeros((5, 6))
+    rows[0, 0], rows[:, 1] = spike, pair.c
+    rows[[0, 1, 2, 3, 4], [2, 2, _OWN, _SECOND, _THIRD]] = pair.b
+    return rows * pair.unit
+
+
+def _counts(pair: SpikedPair) -> Float[np.ndarray, " 5"]:
+    """How many rows each of them stands for."""
+    t, k = pair.copies, pair.classes
+    return np.array([1.0, t - 1, t, t * (k > 2), t * max(k - 3, 0)])
+
+
+def _reduced(name: str, M: str | Float[np.ndarray, "d d"], pair: SpikedPair) -> np.ndarray:
+    """X or V on the reduced columns."""
+    if isinstance(M, str):
+        return np.eye(6) if M == "identity" else np.ones((6, 6))
+    if M.shape != (pair.d, pair.d):
+        raise UserError(f"{name} must have shape ({pair.d}, {pair.d}) to match d, got {M.shape}.")
     others = np.delete(np.arange(1, pair.d - 1), pair.spike_class)
-    special = [0, 1 + pair.spike_class, pair.d - 1]
+    special = [0, pair.d - 1, 1 + pair.spike_class]
+    _require_exchangeable(name, M, special, others)
+    # Where there are fewer than three other classes, the rows that need them have count 0.
+    shown = [*special, *others[np.minimum(np.arange(3), len(others) - 1)]]
+    return M[np.ix_(shown, shown)]
+
+
+def _require_exchangeable(
+    name: str, M: Float[np.ndarray, "d d"], special: list[int], others: np.ndarray
+) -> None:
+    """Raise unless M is unchanged when the classes other than the spike row's are permuted."""
     block = M[others][:, others]
     groups = [
         M[special][:, others],

@@ -27,7 +27,7 @@ def lemma_4_1_linear(n: int, delta: float, C: float = 1.0) -> float:
 def lemma_4_1_softmax(n: int, delta: float, C: float = 1.0) -> float:
     """Lemma 4.1, part 2, on D0: |<f_exp, sigma>| <= C sqrt(log(n / delta)) / n^0.1.
 
-    Above 1, hence vacuous, for every n <= 2000 even with C = 1 and delta = 0.1.
+    It is above 1, and so says nothing, for every n <= 2000 even with C = 1 and delta = 0.1.
     """
     return _root_log(n, delta, C) / n**0.1
 
@@ -66,8 +66,9 @@ def hoeffding_constant(n: int, delta: float, entry: float) -> float:
 def fire_steps(c: float, b: float, offset: float = 0.1) -> tuple[float, float]:
     """The a1 where e rises from 1/4 to 3/8 and from 3/8 to 1/2: 2c + offset - b and + b.
 
-    Past the first a neuron with + at the spike and at its class fires although column d has -, past
-    the second whatever its class has; softmax concentrated on the spike row is assumed.
+    Past the first, a neuron with + at column 1 and at the spike row's class fires although column d
+    has -; past the second, it fires whatever the class has. Both assume that softmax attends to
+    nothing but the spike row.
     """
     c, b = arguments.non_negative("c", c), arguments.non_negative("b", b)
     middle = 2 * c + arguments.non_negative("offset", offset)
@@ -77,8 +78,16 @@ def fire_steps(c: float, b: float, offset: float = 0.1) -> tuple[float, float]:
 def zero_dimension(b: float, offset: float, width: int, delta: float) -> float:
     """2 (b / offset)^2 log(m / delta), about the d from which the zero claims of Theorem 6.2 hold.
 
-    A spread-out row scores c + (b / d) (sum of d signs) or less; Hoeffding and a union bound over
-    the m neurons keep that below c + offset with probability 1 - delta from this d on.
+    A row that attends to all classes alike scores at most c + (b / d) (sum of d signs). By
+    Hoeffding's inequality and a union bound over the m neurons that stays below c + offset with
+    probability 1 - delta from this d on.
+
+    Parameters
+    ----------
+    b, offset
+        Entry at a token's class, and what the threshold adds to c.
+    width, delta
+        Number m of neurons, and the probability of failure.
     """
     b, offset = arguments.non_negative("b", b), arguments.positive("offset", offset)
     width, delta = arguments.integer("width", width, 1), arguments.open_fraction("delta", delta)

@@ -1,8 +1,8 @@
 """The probability that softmax separates D0 from D1 and linear attention does not.
 
 E_success = { F_exp(D1) > 0, F_lin(D1) = 0, F_exp(D0) = 0, F_lin(D0) = 0 }, Section 7 of Deng, Song,
-Zhou (arXiv 2310.11685). The functions here take the same problem and network as the Monte Carlo in
-`attnlab.separation.simulation` and return the same kind of answer.
+Zhou (arXiv 2310.11685). `success` takes the same problem and network as `simulate`, its Monte Carlo
+in `attnlab.separation.simulation`, and both return an `Estimate`.
 """
 
 from attnlab.errors import UserError
@@ -10,15 +10,15 @@ from attnlab.separation.models.threshold_network import AttentionNetwork, Regres
 from attnlab.separation.problem.attention import SpikedPair
 from attnlab.separation.problem.regression import RegressionPair
 from attnlab.separation.theory.attention_law import attention_law
-from attnlab.separation.theory.neuron_law import NeuronLaw, success_from
-from attnlab.separation.theory.regression_law import two_level_law
+from attnlab.separation.theory.one_neuron import NeuronLaw, success_from
+from attnlab.separation.theory.two_level_law import two_level_law
 from attnlab.stats.estimate import Estimate
 
 
 def neuron_law(
     problem: SpikedPair | RegressionPair, network: AttentionNetwork | RegressionNetwork
 ) -> NeuronLaw:
-    """The exact one-neuron law; it does not depend on the network's width."""
+    """The exact law of one neuron, from which success follows at every width."""
     match problem, network:
         case SpikedPair(), AttentionNetwork():
             return attention_law(problem, network)
@@ -33,6 +33,11 @@ def neuron_law(
 def success(
     problem: SpikedPair | RegressionPair, network: AttentionNetwork | RegressionNetwork
 ) -> Estimate:
-    """Pr[E_success], exactly: q^m - r^m, or its product form for independent signs."""
+    """The exact probability of E_success.
+
+    E_success is the event that F_exp(D1) > 0 and F_lin(D1) = F_exp(D0) = F_lin(D0) = 0. It has the
+    probability q^m - r^m, or a product of four where the networks draw their signs independently.
+    Regression needs two-level data; `success_bounds` and `simulate` serve uniform data as well.
+    """
     law = neuron_law(problem, network)
     return Estimate(success_from(law, network.width, network.shared_signs))

@@ -4,8 +4,8 @@ The m neurons are independent, so with the same signs in all four networks
 
     Pr[E_success] = q^m - r^m,
 
-q = Pr[one neuron of F_lin(D1), F_exp(D0), F_lin(D0) stays silent in all three] and
-r = Pr[it stays silent in F_exp(D1) as well]. This law is ours; the paper only samples.
+where q is the probability that one neuron stays silent in F_lin(D1), F_exp(D0) and F_lin(D0), and r
+the probability that it stays silent in F_exp(D1) as well. This law is ours; the paper only samples.
 """
 
 import functools
@@ -20,12 +20,23 @@ from attnlab import arguments
 
 @dataclass(frozen=True)
 class NeuronLaw:
-    """The one-neuron probabilities, which do not depend on the width.
+    """The probabilities of one neuron, which do not depend on the width.
 
-    `fire` is e = Pr[F_exp(D1) exceeds tau]; `exceed` the same for F_lin(D1), F_exp(D0), F_lin(D0).
-    `margin` is the smallest |score - tau| over the states that occur, ties apart, in units of
-    sqrt(log n) for attention: float64 decides every state correctly as long as it is far above
-    rounding. `tied` says whether some score equals tau, which does not count as exceeding it.
+    Parameters
+    ----------
+    q
+        That it stays silent in F_lin(D1), F_exp(D0) and F_lin(D0).
+    r
+        That it stays silent in all four networks.
+    fire
+        e, that it exceeds tau in F_exp(D1).
+    exceed
+        That it exceeds tau in F_lin(D1), in F_exp(D0) and in F_lin(D0).
+    margin
+        The smallest |score - tau| over the states that occur, ties apart, in units of sqrt(log n)
+        for attention. float64 decides every state correctly as long as it is far above rounding.
+    tied
+        Whether some score equals tau, which does not count as exceeding it.
     """
 
     q: float
@@ -38,7 +49,7 @@ class NeuronLaw:
 
 @dataclass(frozen=True)
 class BestWidth:
-    """The width of highest success: where the formula peaks, the best integer, and what to know.
+    """The width of highest success: where the formula peaks, the best integer, and a remark.
 
     `real` is None where success is the same at every width and infinite where wider is never worse.
     """
@@ -51,8 +62,8 @@ class BestWidth:
 def success_from(law: NeuronLaw, width: int, shared: bool = True) -> float:
     """Pr[E_success] at a width m.
 
-    With shared signs q^m - r^m; with independent signs in the four networks the product
-    (1 - (1 - e)^m) (1 - p_1)^m (1 - p_2)^m (1 - p_3)^m.
+    It is q^m - r^m where the four networks share their signs, and otherwise the product
+    (1 - (1 - e)^m) (1 - p_1)^m (1 - p_2)^m (1 - p_3)^m, the p_i being `law.exceed`.
     """
     m = arguments.integer("width", width, 1)
     if shared:
@@ -86,8 +97,14 @@ def best_width(law: NeuronLaw) -> BestWidth:
 def binomial_weights(N: int) -> Float[np.ndarray, " K"]:
     """Pr[K = 0..N] for K ~ Binomial(N, 1/2), each rounded once from the exact rational."""
     counts, total = [1], 1 << N
-    for k in range(N):
+    for k in range(N // 2):
         counts.append(counts[-1] * (N - k) // (k + 1))
-    weights = np.array([count / total for count in counts])
+    half = np.array([count / total for count in counts])
+    weights = np.concatenate([half, half[: N + 1 - len(half)][::-1]])
     weights.flags.writeable = False
     return weights
+
+
+def weights_memory(N: int) -> float:
+    """Bytes that `binomial_weights` takes: N / 2 integers of at most N bits."""
+    return N * N / 16

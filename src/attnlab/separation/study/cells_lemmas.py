@@ -1,0 +1,123 @@
+"""Cells of the lemmas: sums of random signs (Lemmas 4.1, 4.2), and the tensor form of attention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from attnlab import arguments
+from attnlab.lab.cell import CellKind, seed_of
+from attnlab.separation import simulation, theory
+from attnlab.separation.models import Kind, attention_output, tensor_attention_output
+from attnlab.separation.models.tensor_form import require_small
+from attnlab.separation.problem import RegressionPair
+from attnlab.separation.rademacher import generators
+from attnlab.stats import Estimate
+
+
+@dataclass(frozen=True)
+class SignSums:
+    """The sum <f, sigma> for random signs sigma, which Lemmas 4.1 and 4.2 bound."""
+
+    n: int = 1000
+    """Number of coordinates."""
+    label: int = 0
+    """0 for D0, 1 for D1."""
+    kind: Literal["softmax", "linear"] = "linear"
+    """f_exp or f_lin."""
+    samples: int = 2000
+    """How many sums are drawn, with new data and signs in each."""
+    delta: float = 0.01
+    """The lemmas hold with probability 1 - delta / poly(n)."""
+    seed: int = 0
+    """Seed of the sums."""
+
+
+@dataclass(frozen=True)
+class SignSumsResult:
+    """Size and sign of the sums, and how many of them lie beyond the lemma's bound."""
+
+    mean_square: float
+    mean_square_error: float  # its standard error
+    largest: float  # of |<f, sigma>|
+    smallest: float
+    positive: int
+    bound: float  # of the lemma, with Hoeffding's constant C (with C = 1 for softmax on D0)
+    beyond: int  # sums beyond that bound
+    beyond_printed: int | None  # Lemma 4.2, part 1 as printed, same C
+
+
+def run_sign_sums(config: SignSums) -> SignSumsResult:
+    """Draw the sums and compare them with the bound."""
+    arguments.open_fraction("delta", config.delta)
+    arguments.integer("samples", config.samples, 2)
+    sums = simulation.sign_sums(
+        RegressionPair(config.n), config.label, config.kind, config.samples, seed_of(config)
+    )
+    size, square = np.abs(sums), Estimate.of(sums**2)
+    printed = None
+    if config.kind == "linear":
+        C = theory.hoeffding_constant(config.n, config.delta, 2.0 if config.label == 0 else 4.0)
+        bound = theory.lemma_4_1_linear(config.n, config.delta, C)
+        if config.label == 1:
+            printed = theory.lemma_4_2_linear_printed(config.n, config.delta, C)
+    elif config.label == 0:
+        bound = theory.lemma_4_1_softmax(config.n, config.delta)
+    else:
+        bound = 1.0  # Lemma 4.2, parts 2 and 3, bound the sum from below
+    return SignSumsResult(
+        mean_square=square.value,
+        mean_square_error=square.standard_error,
+        largest=float(size.max()),
+        smallest=float(size.min()),
+        positive=int((sums > 0).sum()),
+        bound=bound,
+        beyond=int((size > bound).sum()),
+        beyond_printed=None if printed is None else int((size > printed).sum()),
+    )
+
+
+@dataclass(frozen=True)
+class TensorForm:
+    """Claims C.3 and C.5: attention by the tensor form A_1 (x) A_2, compared with attention."""
+
+    n: int = 12
+    """Length of both sequences."""
+    d: int = 5
+    """Dimension."""
+    seed: int = 0
+    """Seed of A_1, A_2, A_3, X and V; X is not symmetric."""
+
+
+@dataclass(frozen=True)
+class TensorFormResult:
+    """How far the two forms are apart, relative to the largest entry of the output."""
+
+    softmax_error: float
+    linear_error: float
+    transposed_error: float  # where vec reads X column by column, which must be large
+
+
+def run_tensor_form(config: TensorForm) -> TensorFormResult:
+    """Compare attention with its tensor form on random matrices."""
+    arguments.integer("n", config.n, 1)
+    arguments.integer("d", config.d, 1)
+    require_small((config.n * config.d) ** 2)
+    (rng,) = generators(seed_of(config), 1)
+    A_1, A_2, A_3 = rng.uniform(0.1, 1.0, (3, config.n, config.d))
+    X, V = rng.uniform(0.1, 1.0, (2, config.d, config.d))
+
+    def error(kind: Kind, given: np.ndarray) -> float:
+        direct = attention_output(A_1, A_2, A_3, X, V, kind)
+        tensor = tensor_attention_output(A_1, A_2, A_3, given, V, kind)
+        return float(np.abs(direct - tensor).max() / np.abs(direct).max())
+
+    return TensorFormResult(error("softmax", X), error("linear", X), error("softmax", X.T.copy()))
+
+
+sign_sums = CellKind("separation_sign_sums", SignSums, SignSumsResult, run_sign_sums, version=2)
+tensor_form = CellKind(
+    "separation_tensor_form", TensorForm, TensorFormResult, run_tensor_form, version=2
+)

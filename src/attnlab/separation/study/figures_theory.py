@@ -1,0 +1,189 @@
+"""Pictures of the exact law and of the lemmas: maps, thresholds, dimensions and sums of signs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from attnlab.lab.study import Figure, View
+from attnlab.separation import theory
+from attnlab.separation.models import Kind
+from attnlab.separation.study import grids
+from attnlab.separation.study.figures_sweeps import NAMES, SUCCESS, X_TEXT, Rows
+
+if TYPE_CHECKING:
+    from attnlab.lab.study import Drawn
+
+NAMED_KINDS: tuple[tuple[Kind, str], ...] = (("linear", "f_lin"), ("softmax", "f_exp"))
+
+
+def _map_figure(plane: Literal["d-m", "a0-a1"], x: grids.X) -> Figure:
+    across, up = ("d", "m") if plane == "d-m" else ("a0", "a1")
+
+    def data(view: View) -> Rows:
+        rows = view.rows(grids.map_cell(plane, x))
+        return [{across: row.across, up: row.up, "exact": row.probability} for row in rows]
+
+    def draw(rows: Rows) -> Drawn:
+        import altair as alt
+
+        if plane == "d-m":
+            horizontal, vertical = alt.X("d:O"), alt.Y("m:Q", bin=alt.Bin(step=2))
+        else:
+            horizontal = alt.X("a0:Q", bin=alt.Bin(step=0.03))
+            vertical = alt.Y("a1:Q", bin=alt.Bin(step=0.06))
+        scale = alt.Scale(scheme="viridis", domain=SUCCESS)
+        return (
+            alt.Chart(alt.Data(values=rows))
+            .mark_rect()
+            .encode(
+                x=horizontal.title(NAMES[across]),
+                y=vertical.title(NAMES[up]),
+                color=alt.Color("exact:Q", title="success", scale=scale),
+                tooltip=[f"{across}:Q", f"{up}:Q", alt.Tooltip("exact:Q", format=".3f")],
+            )
+        )
+
+    fixed = "m = 15 and d = 22" if plane == "a0-a1" else "the default spikes"
+    return Figure(
+        id=f"map-{plane}-{x}",
+        title=f"Success over ({across}, {up}), {X_TEXT[x]}",
+        caption=f"Exact probability of success at n = 240 with {fixed}, {X_TEXT[x]}.",
+        data=data,
+        draw=draw,
+    )
+
+
+def _offset_figure(x: grids.X) -> Figure:
+    def data(view: View) -> Rows:
+        return [
+            {"offset": cell.config.offset, "d": cell.config.d, "exact": view.row(cell).exact}
+            for d in grids.PANEL_DS
+            for cell in grids.offset_sweep(d, x)
+        ]
+
+    return Figure(
+        id=f"offset-{x}",
+        title=f"The threshold that mends the theorem, {X_TEXT[x]}",
+        caption="Exact probability of success at n = 256, m = 30 against the offset o, one line "
+        "per dimension. Dashed: the paper's 0.1, then b = 0.2 and 0.9, between which every d "
+        "succeeds.",
+        data=data,
+        draw=_draw_offsets,
+    )
+
+
+def _draw_offsets(rows: Rows) -> Drawn:
+    import altair as alt
+
+    lines = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("offset:Q", title="offset o of the threshold (c + o) √log n"),
+            y=alt.Y("exact:Q", title="probability of success", scale=alt.Scale(domain=SUCCESS)),
+            color=alt.Color("d:O", title="d", scale=alt.Scale(scheme="viridis")),
+            tooltip=["d:O", "offset:Q", alt.Tooltip("exact:Q", format=".4f")],
+        )
+    )
+    marks = alt.Data(values=[{"at": 0.1}, {"at": 0.2}, {"at": 0.9}])
+    return alt.layer(lines, alt.Chart(marks).mark_rule(strokeDash=[4, 4]).encode(x="at:Q"))
+
+
+def _dimension_rows(view: View) -> Rows:
+    return [
+        {
+            "b": b,
+            "X": X_TEXT[x],
+            "d": cell.config.d,
+            "spoiled": 1 - view.row(cell).zero,
+            "predicted_d": _predicted(b),
+        }
+        for x in grids.XS
+        for b in grids.DIMENSION_BS
+        for cell in grids.dimension_sweep(b, x)
+    ]
+
+
+def _predicted(b: float) -> float:
+    return theory.zero_dimension(b, 0.1, 15, grids.DELTA)
+
+
+def _draw_dimension(rows: Rows) -> Drawn:
+    import altair as alt
+
+    ones = [row for row in rows if row["X"] == X_TEXT["ones"] and row["spoiled"] > 1e-6]
+    colour = alt.Color("b:O", title="b", scale=alt.Scale(scheme="viridis"))
+    lines = (
+        alt.Chart(alt.Data(values=ones))
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("d:Q", title="dimension d", scale=alt.Scale(type="log")),
+            y=alt.Y(
+                "spoiled:Q",
+                title="probability that a zero claim breaks",
+                scale=alt.Scale(type="log", domain=[1e-6, 1]),
+            ),
+            color=colour,
+        )
+    )
+    predicted = [{"b": b, "d": _predicted(b)} for b in grids.DIMENSION_BS]
+    rules = (
+        alt.Chart(alt.Data(values=predicted))
+        .mark_rule(strokeDash=[4, 4])
+        .encode(x="d:Q", color=colour)
+    )
+    level = alt.Chart(alt.Data(values=[{"at": grids.DELTA}])).mark_rule().encode(y="at:Q")
+    return alt.layer(lines, rules, level)
+
+
+def _sum_rows(view: View) -> Rows:
+    return [
+        {
+            "n": cell.config.n,
+            "sum": f"{name} on D{label}",
+            "rms": view.row(cell).mean_square ** 0.5,
+            "bound": view.row(cell).bound if kind == "linear" else None,
+        }
+        for kind, name in NAMED_KINDS
+        for label in (0, 1)
+        for cell in grids.sign_sum_cells(kind, label, view.seed)
+    ]
+
+
+def _draw_sums(rows: Rows) -> Drawn:
+    import altair as alt
+
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("n:Q", title="n", scale=alt.Scale(type="log", domain=[90, 1800])),
+        color=alt.Color("sum:N", title=None),
+    )
+    return alt.layer(
+        base.mark_line(point=True).encode(
+            y=alt.Y("rms:Q", title="size of ⟨f, σ⟩", scale=alt.Scale(type="log"))
+        ),
+        base.transform_filter("isValid(datum.bound)")
+        .mark_line(strokeDash=[4, 4])
+        .encode(y="bound:Q"),
+    )
+
+
+MAPS = tuple(_map_figure(plane, x) for plane in grids.PLANES for x in grids.XS)
+THEORY = (
+    *(_offset_figure(x) for x in grids.XS),
+    Figure(
+        id="dimension",
+        title="The dimension that the zero claims need, X = 1",
+        caption="Exact probability that F_lin(D1), F_exp(D0) or F_lin(D0) is not zero, at n = 5040 "
+        "and m = 15. Dashed: 2 (b/0.1)² log(m/δ); solid level: δ = 0.01.",
+        data=_dimension_rows,
+        draw=_draw_dimension,
+    ),
+    Figure(
+        id="sign-sums",
+        title="Random sums of attention weights (Lemmas 4.1 and 4.2)",
+        caption="Root mean square of ⟨f, σ⟩ over random signs σ against n. Dashed: the lemmas' "
+        "bounds for f_lin with Hoeffding's constant and δ = 0.01.",
+        data=_sum_rows,
+        draw=_draw_sums,
+    ),
+)
