@@ -1,10 +1,11 @@
 """The random transformer's law at finite dimension: the norm of each prompt is kept.
 
-A heuristic without fitted constants. At finite d the norm s = |vec H|^2 / t varies from prompt to
-prompt, and its features see u -> sigma(sqrt(s) u), with Hermite constants c_0(s), a(s) and e(s).
-The deterministic equivalents of the law then carry weights 1 / (1 + chi(s)), and averages over
-(s, y, o) come from a Monte Carlo over prompts alone: nothing is fitted. With s = 1 for all it is
-the law itself. Ignored: how the shape of Cov(h) depends on s, and degree-2 spikes of the tasks.
+This is a heuristic without fitted constants. At finite d the norm s = |vec H|^2 / t varies from
+prompt to prompt, and the features of a prompt are those of u -> sigma(sqrt(s) u), with Hermite
+constants c_0(s), a(s) and e(s). The deterministic equivalents of the law then carry weights
+1 / (1 + chi(s)), and averages over (s, y, o) come from a Monte Carlo over prompts alone, without
+any regression. If s = 1 for all prompts, the refinement is the law itself. It neglects that the
+shape of Cov(h) depends on s, and the few large eigenvalues that the tasks contribute in degree 2.
 """
 
 import math
@@ -17,50 +18,66 @@ from jaxtyping import Float
 from attnlab import arguments
 from attnlab.errors import UserError
 from attnlab.maths.roots import root
-from attnlab.random.problem import Prompts
+from attnlab.random.prompts import Prompts
 from attnlab.random.theory.linear_attention_law import LawErrors, Setting, resolvent
 
+LEAST_LINEAR_PART = 1e-6  # of the standard deviation of the features
 
-class Sample(NamedTuple):
-    """What the refinement sees of prompts: s, y and o = y x.b / (sqrt(s) b_1^2)."""
+
+class PromptStatistics(NamedTuple):
+    """What the refinement depends on of prompts: s, y and o = y x.b / (sqrt(s) b_1^2)."""
 
     s: Float[np.ndarray, " n"]
     y: Float[np.ndarray, " n"]
     o: Float[np.ndarray, " n"]
 
 
-class Constants(NamedTuple):
-    """c_0(s), a(s) and e(s) of the activation, one entry a prompt."""
+class ScaledConstants(NamedTuple):
+    """c_0(s), a(s) and e(s) of the activation, one entry for each prompt."""
 
     c0: Float[np.ndarray, " n"]
     a: Float[np.ndarray, " n"]
     e: Float[np.ndarray, " n"]
 
 
-ConstantsOf = Callable[[Any], Constants]
+ConstantsOf = Callable[[Any], ScaledConstants]
 
 
-def sample_of(prompts: Prompts, t: float, b1: float) -> Sample:
+def statistics_of(prompts: Prompts, t: float, b1: float) -> PromptStatistics:
     """s, y and o of prompts, with t the mean square norm of the training prompts."""
     s = prompts.square_norms() / t
     overlap = (prompts.query * prompts.memory[:, :-1]).sum(1)
-    return Sample(s, prompts.label, prompts.label * overlap / (np.sqrt(s) * b1 * b1))
+    return PromptStatistics(s, prompts.label, prompts.label * overlap / (np.sqrt(s) * b1 * b1))
 
 
 def refined_errors(
     setting: Setting,
     constants: ConstantsOf,
-    train: Sample,
-    test: Sample,
+    train: PromptStatistics,
+    test: PromptStatistics,
     *,
     tau: float,
     psi: float,
     delta: float,
     intercept: bool,
 ) -> LawErrors:
-    """e_ICL, e_IDG and training error; `constants` gives (c_0, a, e) for an array of s.
+    """e_ICL, e_IDG and training error of random features at finite dimension.
 
-    delta must be positive: at 0 the fixed point is singular for psi > 1, and 1e-12 is its limit.
+    Parameters
+    ----------
+    setting
+        The problem.
+    constants
+        Gives (c_0, a, e) of the activation for an array of s.
+    train, test
+        Statistics of training and of test prompts.
+    tau, psi
+        The ratios n / d^2 and m / n.
+    delta
+        Ridge parameter lambda / d, which must be positive: at 0 the fixed point is singular for
+        psi > 1, and a small value such as 1e-12 gives its limit.
+    intercept
+        Whether the mean c_0 of the features is not 0.
     """
     tau, psi = arguments.positive("tau", tau), arguments.positive("psi", psi)
     delta = arguments.positive("delta", delta)
@@ -68,6 +85,10 @@ def refined_errors(
         raise UserError("target must have a linear part, E[s He_1] other than 0, got 0.")
     q, kappa, b = setting.q, setting.kappa, setting.target.b1**2
     c0, a, e = constants(train.s)
+    if not np.any(np.abs(a) > LEAST_LINEAR_PART * np.hypot(a, e)):
+        raise UserError(
+            "activation must have a linear part, E[s He_1] other than 0, for the refinement, got 0."
+        )
     eta = psi * tau
 
     zeta, P, weight = _fixed_point(q, kappa, tau, eta, delta, a, e)
