@@ -3,7 +3,6 @@
 All tests here ask for the same fits, so that their programs are compiled once.
 """
 
-import importlib
 import logging
 import re
 from collections import Counter
@@ -17,13 +16,13 @@ from attnlab.random.models.transformer import EquivalentModel, RandomTransformer
 from attnlab.random.problem import SingleIndexRegression
 from attnlab.random.ridge.accelerator import Accelerator
 from attnlab.random.simulation import simulate
+from attnlab.random.study import cells
 from attnlab.random.study.panels import Grid
 
 EPS = float(np.finfo(np.float32).eps)
 PROBLEM = SingleIndexRegression(7, 7, 3, "relu", 0.1)
 MODELS = [LinearAttention(True), RandomTransformer(44), EquivalentModel(44, "relu", 1)]
 SIZES, RIDGES, TEST = [20, 62], [0.1, 1.0], 40
-cells = importlib.import_module("attnlab.random.study.cells")  # the package has a function cells
 
 
 def compiled(seed, runs, at_once, log):

@@ -12,7 +12,7 @@ from attnlab.lab.cell import seed_of
 from attnlab.lab.part import compute, decode
 from attnlab.random.problem import SingleIndexRegression
 from attnlab.random.simulation import simulate
-from attnlab.random.study import grids, panels
+from attnlab.random.study import cells, grids, panels
 from attnlab.random.study.cells import Laws, Run, laws, run
 from attnlab.random.study.cells_checks import (
     Distance,
@@ -96,9 +96,9 @@ def test_the_papers_scale_is_its_dimension_runs_and_our_grids():
     (first, *rest) = grids.panel_runs("n", "paper", 0)
     assert len(rest) == 19
     assert (first.config.length, first.config.tasks) == (80, 40)
-    cells = grids.cells("paper", 0)
-    assert len({cell.key for cell in cells}) == len(cells)
-    in_panels = [c for c in cells if c.kind is run and c.config.panel == "length"]
+    every = grids.cells("paper", 0)
+    assert len({cell.key for cell in every}) == len(every)
+    in_panels = [c for c in every if c.kind is run and c.config.panel == "length"]
     assert len(in_panels) == 6 * 20
     assert {c.config.length for c in in_panels} == {20, 40, 80, 160, 320, 640}
 
@@ -120,8 +120,8 @@ def test_a_panel_fits_the_models_of_its_figure():
 
 
 def test_no_two_draws_share_their_seed():
-    cells = [cell for cell in grids.cells("quick", 0) if cell.kind is run]
-    seeds = {cell: seed_of(cell.config, without=("rescale",)) for cell in cells}
+    every = [cell for cell in grids.cells("quick", 0) if cell.kind is run]
+    seeds = {cell: seed_of(cell.config, without=("rescale",)) for cell in every}
     plain = [seed for cell, seed in seeds.items() if not cell.config.rescale]
     assert len(set(plain)) == len(plain)
     assert {seed for cell, seed in seeds.items() if cell.config.rescale} <= set(plain)
@@ -169,11 +169,19 @@ def test_an_ill_conditioned_fit_has_a_diagnosis_and_no_warning(recwarn):
 
 
 def test_the_laws_answer_on_the_grid_of_the_run():
-    config = Laws("size", 6, 6, 3, prompts=200)
-    rows = laws.run(config).rows
-    limit = [(r.model, r.n, r.width, r.ridge) for r in rows if r.law == "limit"]
-    fitted = [(r.model, r.n, r.width, r.ridge) for r in run.run(SMALL).rows]
-    assert limit == fitted
-    assert {r.model for r in rows if r.law == "refined"} == {"relu", "relu r=1", "tanh", "tanh r=1"}
-    bare = laws.run(Laws("size", 6, 6, 3, prompts=0)).rows
-    assert {row.law for row in bare} == {"limit"}
+    rows = laws.run(Laws("size", 6, 6, 3, prompts=0)).rows
+    assert {row.law for row in rows} == {"limit"}
+    assert [(r.model, r.n, r.width, r.ridge) for r in rows] == [
+        (r.model, r.n, r.width, r.ridge) for r in run.run(SMALL).rows
+    ]
+
+
+def test_the_refinement_is_there_for_transformers_and_degree_one():
+    grid = panels.grid("size", SingleIndexRegression(6, 6, 3, "relu"))
+    assert {panels.name_of(m) for m in grid.models if cells._is_refined(m)} == {
+        *("relu", "relu r=1", "tanh", "tanh r=1")
+    }
+    rows = laws.run(Laws("sign", 6, 6, 3, prompts=100)).rows
+    of_law = {name: [r for r in rows if r.law == name] for name in ("limit", "refined")}
+    assert [r.model for r in of_law["limit"]] == [r.model for r in of_law["refined"]]
+    assert all(r.standard_error > 0 for r in of_law["refined"])

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -204,8 +204,9 @@ class Accelerator:
         return self.xp.tril(lower) + self.xp.tril(lower, -1).T
 
 
+@lru_cache(maxsize=64)
 def power_start(size: int) -> Any:
-    """Where the power method begins, always the same."""
+    """Where the power method begins, always the same; not to be written to."""
     start = np.random.Generator(np.random.Philox(0)).standard_normal((size, 1))
     return start / np.linalg.norm(start)
 

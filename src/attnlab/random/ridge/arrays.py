@@ -12,11 +12,12 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from attnlab.random.memory import available_memory
 from attnlab.random.models.transformer import feature_noise, random_weights
@@ -53,7 +54,7 @@ class Host:
         Threads gain little on small factorisations and lose a great deal where other processes
         share the cores, because they wait for each other in busy loops.
         """
-        return threadpool_limits(limits=1) if size < SMALL else nullcontext()
+        return _thread_pools().limit(limits=1) if size < SMALL else nullcontext()
 
     def call(
         self,
@@ -216,6 +217,13 @@ def _norm_by_power(size: int, iterations: int, apply: Callable[[Any], Any]) -> f
             return value
         vector = vector / value
     return value
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """The thread pools of BLAS, looked for once: that takes milliseconds."""
+    _routines()  # SciPy has a BLAS of its own
+    return ThreadpoolController()
 
 
 def _routines() -> Any:

@@ -150,13 +150,11 @@ def errors(setting: Setting, tau: float, lam: float, intercept: bool = False) ->
 def saddle(q: float, kappa: float, tau: float, ridge: float) -> float:
     """The root xi >= 0 of xi M_kappa(q + xi) - ridge / xi = 1 - tau; ridge = 0 is its limit."""
 
-    def excess(xi: float) -> float:
-        return xi * resolvent(q + xi, kappa)[0] - ridge / xi - (1 - tau)
-
     if ridge == 0:
         if tau >= 1:
             return 0.0
         return (1 - tau) / (tau * resolvent(q, kappa / tau)[0])
+    excess = lambda xi: xi * resolvent(q + xi, kappa)[0] - ridge / xi - (1 - tau)  # noqa: E731
     # xi M lies in [0, 1): the root is above ridge / (tau + 1), and the bracket is widened upwards.
     low, high = ridge / (tau + 1), 1.0 + ridge
     while excess(high) < 0:

@@ -150,20 +150,43 @@ def _fixed_point(
     chi = (a^2 s_1 + e^2 / zeta) / (tau P) and P zeta (eta - s_1) = E[e^2 / (1 + chi)] + delta. For
     given zeta, P is the root of a monotone equation; zeta is then bracketed in its logarithm.
     """
-    A, E = a * a, e * e
+    point = _Point(q, kappa, tau, eta, delta, a * a, e * e)
+    low, high = math.log(1e-9), 5.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        value = point.excess(middle)
+        if value > 0:
+            high = middle
+        else:
+            low = middle
+        if -math.inf < value <= 0:
+            break
+    found = root(point.excess, low, high) if point.excess(low) > -math.inf else high
+    zeta = math.exp(found)
+    P, weight, _ = point.weights(zeta)
+    return zeta, P, weight
 
-    def inner(zeta: float) -> tuple[float, Float[np.ndarray, " n"], float]:
-        xi = (1 + q) * zeta
-        s1 = 1 - xi * resolvent(q + xi, kappa)[0]
-        load = (A * s1 + E / zeta) / tau
 
-        # P (1 + chi) = P + load: sum the weights a^2 P / (P + load) = P as E[A / (P + load)] = 1.
+class _Point(NamedTuple):
+    """The equations of the fixed point, with A = a^2 and E = e^2 of every prompt."""
+
+    q: float
+    kappa: float
+    tau: float
+    eta: float
+    delta: float
+    A: np.ndarray
+    E: np.ndarray
+
+    def weights(self, zeta: float) -> tuple[float, np.ndarray, float]:
+        """P, the weights and s_1 at this zeta; P = 0 where there is no positive root."""
+        xi = (1 + self.q) * zeta
+        s1 = 1 - xi * resolvent(self.q + xi, self.kappa)[0]
+        A, load = self.A, (self.A * s1 + self.E / zeta) / self.tau
         if float((A / load).mean()) <= 1:
             return 0.0, np.zeros_like(A), s1
-
-        def excess(log_P: float) -> float:
-            return float((A / (math.exp(log_P) + load)).mean()) - 1
-
+        # P (1 + chi) = P + load, so that E[a^2 / (1 + chi)] = P becomes E[A / (P + load)] = 1.
+        excess = lambda log_P: float((A / (math.exp(log_P) + load)).mean()) - 1  # noqa: E731
         top = math.log(float(A.mean())) + 1e-9
         bottom = top - 1
         while excess(bottom) < 0:
@@ -171,25 +194,10 @@ def _fixed_point(
         P = math.exp(root(excess, bottom, top))
         return P, P / (P + load), s1
 
-    def outer(log_zeta: float) -> float:
+    def excess(self, log_zeta: float) -> float:
+        """The second equation divided by P, which goes to 0 with delta when psi > 1."""
         zeta = math.exp(log_zeta)
-        P, weight, s1 = inner(zeta)
+        P, weight, s1 = self.weights(zeta)
         if P == 0:
             return -math.inf
-        # Divided by P, which goes to 0 with delta when psi > 1 while the ratios stay finite.
-        return zeta * (eta - s1) - float((E * weight).mean()) / P - delta / P
-
-    low, high = math.log(1e-9), 5.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        value = outer(middle)
-        if value > 0:
-            high = middle
-        else:
-            low = middle
-        if -math.inf < value <= 0:
-            break
-    found = root(outer, low, high) if outer(low) > -math.inf else high
-    zeta = math.exp(found)
-    P, weight, _ = inner(zeta)
-    return zeta, P, weight
+        return zeta * (self.eta - s1) - float((self.E * weight).mean()) / P - self.delta / P

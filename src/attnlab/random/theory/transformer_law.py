@@ -140,16 +140,8 @@ class RandomFeaturesLaw:
         xi p (1 - psi + p/tau) - ridge is solved in log(xi / xi_0 - 1), so that a ridge of 1e-12 is
         resolved as well as one of 1.
         """
-        tau, psi, q, kappa = self.tau, self.psi, self.setting.q, self.setting.kappa
         start = self._ridgeless(a)
-
-        def excess(log_step: float) -> float:
-            xi = start + math.exp(log_step)
-            p = psi * tau - (1 - xi * resolvent(q + xi, kappa)[0]) - a / xi
-            if p <= 0 or 1 - psi + p / tau <= 0:
-                return -math.inf
-            return math.log(xi) + math.log(p) + math.log(1 - psi + p / tau) - math.log(ridge)
-
+        excess = lambda log_step: self._excess(start + math.exp(log_step), a, ridge)  # noqa: E731
         low, high = -80.0, 10.0
         while excess(high) < 0:
             high += 10
@@ -165,6 +157,15 @@ class RandomFeaturesLaw:
         if math.isinf(excess(low)):
             return start + math.exp(high)
         return start + math.exp(root(excess, low, high, xtol=1e-13))
+
+    def _excess(self, xi: float, a: float, ridge: float) -> float:
+        """log(xi p (1 - psi + p/tau) / ridge), minus infinity where a factor is not positive."""
+        M, _ = resolvent(self.setting.q + xi, self.setting.kappa)
+        p = self.psi * self.tau - (1 - xi * M) - a / xi
+        factor = 1 - self.psi + p / self.tau
+        if p <= 0 or factor <= 0:
+            return -math.inf
+        return math.log(xi) + math.log(p) + math.log(factor) - math.log(ridge)
 
     def _without_linear_part(self) -> LawErrors:
         """With c_1 = 0 the features are independent noise: all errors are V / (1 - gamma)."""
