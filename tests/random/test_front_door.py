@@ -84,6 +84,15 @@ def test_the_problem_and_all_predictors_fulfil_the_protocol(seed):
         np.testing.assert_allclose(answers[1], answer, atol=1e-4 * (1 + np.abs(answers).max()))
 
 
+def test_representations_are_short(seed):
+    full = PROBLEM.full_prompts(30, seed=seed)
+    assert repr(full) == "FullPrompt(30 prompts, length=6, d=5)"
+    assert repr(full.prompts()) == "Prompts(30 prompts, d=5)"
+    assert repr(random.FullPrompt(*(part[0] for part in full))).startswith("FullPrompt(one prompt")
+    assert repr(random.Host()) == "Host(float32)"
+    assert len(repr(random.Accelerator())) < 120
+
+
 def test_reduced_prompts_are_answered_like_full_ones(seed):
     full = PROBLEM.full_prompts(30, seed=seed)
     for predictor in predictors(seed):

@@ -150,3 +150,7 @@ def test_an_unknown_target_is_named():
         SingleIndexRegression(4, 4, 2, "cos")
     with pytest.raises(UserError, match=r"^tasks must be one of 'pool', 'fresh', got 'old'"):
         next(SingleIndexRegression(4, 4, 2).prompts(3, seed=0, tasks="old"))
+    with pytest.raises(UserError, match=r"^split must be one of 'train', 'test', got 'both'"):
+        next(SingleIndexRegression(4, 4, 2).prompts(3, seed=0, split="both"))
+    with pytest.raises(UserError, match=r"^tasks must be one of 'pool', 'fresh', got 'old'"):
+        SingleIndexRegression(4, 4, 2).full_prompts(3, seed=0, tasks="old")

@@ -180,8 +180,7 @@ def test_memory_grows_with_the_square_of_the_width_and_with_the_prompts_themselv
         simulate(problem, model, n=9600, ridge=0.1, memory=1e9)
     assert str(refused.value) == (
         f"The fits need {few / 1e9 + 8 * 2000 * 163 / 1e9:.3g} GB of memory, and 1 GB are "
-        "available: d, the number of prompts n, the width or the number of test prompts must be "
-        "smaller."
+        "available: d, length, tasks, n, the width or test must be smaller."
     )
 
 

@@ -1,7 +1,7 @@
 """Hermite expansions of activations and targets under the standard normal law.
 
 With He_i the probabilists' polynomials (E[He_i He_j] = i! [i = j]), a function s of finite second
-moment has c_i = E[s(u) He_i(u)], and what degree r leaves out is c_r^* with
+moment has c_i = E[s(u) He_i(u)], and the part beyond degree r has the root mean square c_r^*,
 c_r^*^2 = E[s^2] - sum_{i<=r} c_i^2 / i! (Demir, Dogan, arXiv 2509.15152, Theorem 3). Integrals are
 adaptive, split at 0 where the usual activations have their kink, and come with a bound of their
 error.
@@ -86,7 +86,7 @@ class HermiteSeries:
         """c_r^*: the root mean square of what the terms up to `degree` leave out."""
         kept = sum(c * c / math.factorial(i) for i, c in enumerate(self._to(degree)))
         left = self.second_moment - kept
-        # A polynomial leaves exactly nothing; what the subtraction leaves is rounding.
+        # A polynomial leaves nothing out; the subtraction then leaves only rounding.
         return math.sqrt(left) if left > 1e-12 * self.second_moment else 0.0
 
     def monomials(self, degree: int) -> tuple[float, ...]:

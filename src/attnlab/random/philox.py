@@ -115,25 +115,23 @@ def philox(key: tuple[Any, Any], counter: tuple[Any, Any, Any, Any]) -> tuple[An
     """Philox4x64-10 on JAX arrays of uint64, elementwise."""
     import jax.numpy as jnp
 
-    (k0, k1), (c0, c1, c2, c3) = key, counter
+    (k0, k1), (c0, c1, c2, c3) = (jnp.asarray(word) for word in key), counter
     for _ in range(ROUNDS):
         high0, low0 = _product(MULTIPLIERS[0], c0)
         high1, low1 = _product(MULTIPLIERS[1], c2)
         c0, c1, c2, c3 = high1 ^ c1 ^ k0, low1, high0 ^ c3 ^ k1, low0
-        k0, k1 = k0 + jnp.uint64(WEYL[0]), k1 + jnp.uint64(WEYL[1])
+        k0, k1 = k0 + np.uint64(WEYL[0]), k1 + np.uint64(WEYL[1])
     return c0, c1, c2, c3
 
 
 def _product(constant: int, x: Any) -> tuple[Any, Any]:
     """The high and the low 64 bits of constant x, from products of 32-bit halves."""
-    import jax.numpy as jnp
-
-    low, half = jnp.uint64(LOW), jnp.uint64(32)
-    m0, m1 = jnp.uint64(constant & LOW), jnp.uint64(constant >> 32)
+    low, half = np.uint64(LOW), np.uint64(32)
+    m0, m1 = np.uint64(constant & LOW), np.uint64(constant >> 32)
     x0, x1 = x & low, x >> half
     first = m1 * x0 + ((m0 * x0) >> half)
     second = m0 * x1 + (first & low)
-    return m1 * x1 + (first >> half) + (second >> half), jnp.uint64(constant) * x
+    return m1 * x1 + (first >> half) + (second >> half), np.uint64(constant) * x
 
 
 def box_muller(xp: Any, words: Any, scale: Any = None) -> tuple[Any, Any]:
@@ -224,7 +222,7 @@ def device_normals(key: Any, stream: Any, row: Any, width: int, tile: int | None
 def in_threads(
     call: Callable[..., None], arguments_of: Sequence[tuple[Any, ...]], several: bool
 ) -> None:
-    """call(*arguments) for all of them, in several threads if asked for; none needs another."""
+    """Make all calls, which do not depend on each other, in one thread or in several."""
     if not several:
         for each in arguments_of:
             call(*each)

@@ -128,7 +128,8 @@ class SingleIndexRegression:
             At most so many prompts per block, which changes none of them.
         """
         count, block = arguments.integer("count", count, 0), arguments.integer("block", block, 1)
-        stream = STREAMS[split, arguments.one_of("tasks", tasks, ("pool", "fresh"))]
+        tasks = arguments.one_of("tasks", tasks, ("pool", "fresh"))
+        stream = STREAMS[arguments.one_of("split", split, ("train", "test")), tasks]
         key, pool = key_of(seed), self.pool(seed) if tasks == "pool" else None
         for start in range(0, count, block):
             yield self._host_prompts(key, stream, start, min(block, count - start), pool)
@@ -170,6 +171,7 @@ class SingleIndexRegression:
     def full_prompts(self, count: int, *, seed: int, tasks: TasksOf = "pool") -> FullPrompt:
         """`count` prompts with every x_i written out: the definition, for oracles and tokens."""
         count = arguments.integer("count", count, 1)
+        tasks = arguments.one_of("tasks", tasks, ("pool", "fresh"))
         pool = self.pool(seed) if tasks == "pool" else None
         width = self._words(pool is None, full=True)
         words = HostWords(key_of(seed), Stream.FULL_PROMPTS, 0, 0, width).take(count)

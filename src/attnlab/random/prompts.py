@@ -6,6 +6,7 @@ y_i^2]. Many prompts are therefore kept as pairs (x_{l+1}, b). Who draws them is
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from jaxtyping import Float
@@ -24,6 +25,9 @@ class Prompts(NamedTuple):
     memory: Float[Any, "*n e"]
     label: Float[Any, "*n"]
     signal: Float[Any, "*n"]
+
+    def __repr__(self) -> str:
+        return f"Prompts({_count(self.label)}, d={self.query.shape[-1]})"
 
     def features(self) -> Float[Any, "*n D"]:
         """vec(H) for each prompt, row-major: entry i (d + 1) + j is x_i b_j."""
@@ -45,6 +49,10 @@ class FullPrompt(NamedTuple):
     query: Float[Any, "*n d"]
     label: Float[Any, "*n"]
     task: Float[Any, "*n d"]
+
+    def __repr__(self) -> str:
+        length, d = self.x.shape[-2:]
+        return f"FullPrompt({_count(self.label)}, length={length}, d={d})"
 
     @property
     def memory(self) -> Float[Any, "*n e"]:
@@ -68,3 +76,8 @@ def rescaled(prompts: Prompts, t: Any) -> Prompts:
     """The prompts with b scaled so that |vec H|^2 = t for each: a diagnostic, not a model."""
     scale = (t / prompts.square_norms()) ** 0.5
     return prompts._replace(memory=prompts.memory * scale[..., None])
+
+
+def _count(labels: Any) -> str:
+    shape = getattr(labels, "shape", ())
+    return f"{math.prod(shape)} prompts" if shape else "one prompt"

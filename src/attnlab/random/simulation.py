@@ -34,7 +34,7 @@ from attnlab.random.ridge.shared_fits import (
 from attnlab.random.theory.error_point import ErrorPoint, listed
 from attnlab.stats.estimate import Estimate
 
-SMALLER = "d, the number of prompts n, the width or the number of test prompts"
+SMALLER = "d, length, tasks, n, the width or test"
 
 
 def simulate(

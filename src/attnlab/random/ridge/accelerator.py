@@ -149,7 +149,7 @@ class Accelerator:
         return self.xp.zeros(shape, np.float64)
 
     def add_gram(self, total: Any, rows: Any) -> Any:
-        """total + rows^T rows, lower triangle (what a strip has above it is of no account)."""
+        """total + rows^T rows, lower triangle; entries above the diagonal are not used."""
         import jax
 
         m = rows.shape[1]

@@ -44,6 +44,9 @@ class Host:
         self.dtype = np.dtype(dtype)
         self._spare: dict[Any, np.ndarray] = {}
 
+    def __repr__(self) -> str:
+        return f"Host({self.dtype})"
+
     def available_memory(self) -> float:
         """Bytes that can be had without swapping."""
         return available_memory()

@@ -1,7 +1,7 @@
 """One draw, all fits: what models, sizes and ridges share in a run of the simulation.
 
 All families of random features use the same pre-activations U = H F, computed once for each block
-of prompts. What is done to a block is a few steps, shared by all families of one shape, so that an
+of prompts. A block is processed in a few steps, which all families of one shape share, so that an
 accelerator has few programs; fits are launched together and waited for together.
 """
 
@@ -111,7 +111,7 @@ def train_fits(
 
 
 class _Fits:
-    """The fits of a run as they are found, by family."""
+    """The fits of one run by family, as they are computed."""
 
     def __init__(self, plan: Plan, ridges: Sequence[float], d: int, arrays: Arrays) -> None:
         self.ridges, self.d, self.arrays = ridges, d, arrays
