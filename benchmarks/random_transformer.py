@@ -4,7 +4,8 @@
 
 prints (1) the share of the machine's own GEMM rate that a whole run reaches, every operation
 counted at the rate of its precision; (2) how much longer separate fits take than shared ones;
-(3) peak memory against n; (4) seconds against d. d is 48 unless given; the paper's is 80.
+(3) peak memory against n; (4) seconds against d; (5) the time of one random normal beside NumPy's
+fastest generator. d is 48 unless given; the paper's is 80.
 """
 
 import resource
@@ -14,10 +15,14 @@ import time
 
 import numpy as np
 
-from attnlab.random.models.linear_attention import LinearAttention
-from attnlab.random.models.transformer import EquivalentModel, RandomTransformer
-from attnlab.random.problem import SingleIndexRegression
-from attnlab.random.simulation import simulate
+from attnlab.random import (
+    EquivalentModel,
+    LinearAttention,
+    RandomTransformer,
+    SingleIndexRegression,
+    simulate,
+)
+from attnlab.random.philox import Stream, host_normals, key_of
 
 RIDGES = (1e-8, 1e-4, 1e-2, 0.1, 1.0, 10.0)
 
@@ -33,7 +38,7 @@ def seconds(call) -> float:
 
 
 def gemm_rate(dtype, size: int = 3000) -> float:
-    """Floating-point operations a second of the best of five products."""
+    """Floating-point operations per second, from the fastest of five products."""
     a = np.random.default_rng(0).standard_normal((size, size)).astype(dtype)
     return 2 * size**3 / min(seconds(lambda: a @ a) for _ in range(5))
 
@@ -90,6 +95,23 @@ def memory(d: int, n: int) -> float:
     return float(out.stdout.split()[-1])
 
 
+def normals(rows: int = 2000, width: int = 600) -> None:
+    """Nanoseconds of processor time for each normal, the fastest of five draws."""
+
+    def spent(draw) -> float:
+        times = []
+        for _ in range(5):
+            start = time.process_time()
+            draw()
+            times.append(time.process_time() - start)
+        return 1e9 * min(times) / (rows * width)
+
+    ours = spent(lambda: host_normals(key_of(0), Stream.WEIGHTS, 0, rows, width))
+    generator = np.random.Generator(np.random.SFC64(0))
+    numpys = spent(lambda: generator.standard_normal((rows, width), np.float32))
+    print(f"  Philox and Box-Muller {ours:.1f} ns, NumPy's SFC64 and ziggurat {numpys:.1f} ns")
+
+
 def one_fit(d: int, n: int) -> None:
     simulate(problem_of(d), RandomTransformer(d * d // 2), n=n, ridge=0.1, runs=1, test=500)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
@@ -116,6 +138,8 @@ def main() -> None:
         problem = problem_of(size)
         spent = seconds(lambda p=problem, m=models, c=call: simulate(p, m, **c))
         print(f"  d={size}: {spent:.2f} s")
+    print("5. one float32 normal")
+    normals()
 
 
 if __name__ == "__main__":

@@ -2,11 +2,12 @@
 
     python benchmarks/random_transformer_gpu.py [d] [runs] [seconds]
 
-prints the device's own GEMM rates, the share of them that one fit with 20,000 test prompts of each
-kind reaches, and for every panel with all its models, sizes and ridges the seconds it takes, those
-of its first run (which compiles) and the largest relative standard error of a well-conditioned
-point at 5,000 test prompts of each kind. It stops before a panel once `seconds` are spent. d is 80,
-runs 20 and seconds 420 unless given. It needs JAX and only the library.
+prints the device's own GEMM rates, the milliseconds that drawing the random numbers of one fit
+takes, the share of the GEMM rates that one fit with 20,000 test prompts of each kind reaches, and
+for every panel with all its models, sizes and ridges the seconds it takes, those of its first run
+(which compiles) and the largest relative standard error of a well-conditioned point at 5,000 test
+prompts of each kind. It stops before a panel once `seconds` are spent. d is 80, runs 20 and seconds
+420 unless given. It needs JAX and only the library.
 """
 
 import math
@@ -18,12 +19,15 @@ import warnings
 import jax
 import jax.numpy as jnp
 
-from attnlab.random.models.linear_attention import LinearAttention
-from attnlab.random.models.transformer import EquivalentModel, RandomTransformer
-from attnlab.random.problem import SingleIndexRegression
-from attnlab.random.ridge.accelerator import Accelerator
-from attnlab.random.ridge.normal_equations import IllConditioned
-from attnlab.random.simulation import simulate
+from attnlab.random import (
+    Accelerator,
+    EquivalentModel,
+    IllConditioned,
+    LinearAttention,
+    RandomTransformer,
+    SingleIndexRegression,
+    simulate,
+)
 
 TAUS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 2.5, 3.0)
 ALPHAS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -77,6 +81,19 @@ def panels(d: int):
     yield "2(c)", problem("relu", d), models, [n], list(RIDGES)
 
 
+def draws(d: int, arrays: Accelerator) -> None:
+    """Milliseconds of F, z and the prompts of one fit, each the fastest of five."""
+    n, m, problem = round(1.5 * d * d), d * d, SingleIndexRegression(d, d, d // 2, "relu", 0.01)
+    counts = [("pool", "train", n), ("fresh", "test", SHARE_TEST), ("pool", "test", SHARE_TEST)]
+    for name, call in (
+        (f"F, {problem.directions} x {m}", lambda: arrays.weights(1, problem.directions, m, 1.0)),
+        (f"z, {n} x {m}", lambda: arrays.noise(1, 0, n, m)),
+        (f"{n + 2 * SHARE_TEST} prompts", lambda: arrays.draws(problem, 1, counts)),
+    ):
+        timed(call)
+        print(f"drawing {name}: {1e3 * min(timed(call) for _ in range(5)):.2f} ms")
+
+
 def share(d: int, single: float, double: float, arrays: Accelerator) -> None:
     n, m, D = round(1.5 * d * d), d * d, d * (d + 1)
     model, problem = RandomTransformer(m, "relu"), SingleIndexRegression(d, d, d // 2, "relu", 0.01)
@@ -93,7 +110,7 @@ def share(d: int, single: float, double: float, arrays: Accelerator) -> None:
 
 
 def panel(name: str, problem, models, n, ridges, runs: int, arrays: Accelerator) -> float:
-    """Seconds of a panel, printed with what they were spent on and the points at n = 1.5 d^2."""
+    """Seconds of a panel, printed with its points at n = 1.5 d^2."""
     start, ends = time.perf_counter(), []
     options = {"n": n, "ridge": ridges, "runs": runs, "seed": 1, "test": TEST}
     points = simulate(
@@ -129,6 +146,7 @@ def main() -> None:
     single, double = gemm_rate(jnp.float32), gemm_rate(jnp.float64)
     print(f"GEMM {single / 1e12:.1f} TFLOP/s in float32, {double / 1e12:.1f} in float64")
     arrays = Accelerator()
+    draws(d, arrays)
     share(d, single, double, arrays)
     warnings.simplefilter("ignore", IllConditioned)
     total = 0.0

@@ -18,7 +18,8 @@ ROOMS = ("problem", "noise", "models", "theory", "kernels", "training", "reading
 SHARED = ("checkpoints", "maths", "stats", "tensor_files", "training")
 SHAPE_CHECKED = [
     *(f"attnlab.{paper}.{room}" for paper in PAPERS for room in (*ROOMS, "simulation")),
-    *(f"attnlab.{name}" for name in (*SHARED, "random.gaussianity", "separation.rademacher")),
+    *(f"attnlab.random.{name}" for name in ("gaussianity", "philox", "prompts")),
+    *(f"attnlab.{name}" for name in (*SHARED, "separation.rademacher")),
 ]
 
 # An int is accepted where a float is annotated, as everywhere else in Python.

@@ -104,8 +104,8 @@ def test_scaled_constants_are_those_of_the_scaled_function():
     ("function", "words"),
     [
         (lambda x: np.exp(x * x / 4), "finite second moment"),
-        (lambda x: np.exp(x * x), "finite second moment|quadrature can settle"),
-        (lambda x: 1 / x, "quadrature can settle|finite second moment|finite on the real line"),
+        (lambda x: np.exp(x * x), "finite second moment|quadrature can compute"),
+        (lambda x: 1 / x, "quadrature can compute|finite second moment|finite on the real line"),
         (lambda x: x * np.nan, "finite on the real line"),
     ],
 )

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from attnlab.errors import UserError
-from attnlab.random.gaussianity import joint_with_index, kolmogorov, pre_activations, rate
+from attnlab.random.gaussianity import joint_with_index, kolmogorov, pre_activations
 from attnlab.random.problem import SingleIndexRegression
-from attnlab.stats.estimate import Estimate
+from attnlab.stats import rate
 
 
 def problem_of(d):
@@ -33,18 +33,15 @@ def test_pre_activations_have_the_kurtosis_of_their_norms(seed):
 
 
 def test_norms_fluctuate_like_one_over_d_and_lemma_1_follows(seed):
-    def variance(d):
-        return pre_activations(problem_of(d), directions=8, prompts=3000, seed=seed).norm_variance
-
-    slope = rate((12, 24, 48), variance)
-    # The next order, 1 + c/d, bends the line: .3 allows for it at d = 12.
-    assert abs(slope.value + 1) < 0.3 + 6 * slope.standard_error
-    distances = [
-        pre_activations(problem_of(d), directions=16, prompts=3000, seed=seed).kolmogorov
-        for d in (8, 48)
-    ]
-    spread = math.hypot(*(distance.standard_error for distance in distances))
-    assert distances[0].value - distances[1].value > 3 * spread
+    sizes = (12, 24, 48)
+    found = [pre_activations(problem_of(d), directions=16, prompts=3000, seed=seed) for d in sizes]
+    variances = [each.norm_variance for each in found]
+    slope = rate(sizes, [v.value for v in variances], [v.standard_error for v in variances])
+    # The next order, 1 + c/d, bends the line: 0.3 allows for it at d = 12.
+    assert abs(slope.slope + 1) < 0.3 + 6 * slope.slope_error
+    first, last = found[0].kolmogorov, found[-1].kolmogorov
+    spread = math.hypot(first.standard_error, last.standard_error)
+    assert first.value - last.value > 3 * spread
 
 
 def test_equal_norms_make_pre_activations_gaussian(seed):
@@ -62,16 +59,6 @@ def test_pre_activation_and_index_become_jointly_gaussian(seed):
     spread = math.hypot(small.kolmogorov.standard_error, large.kolmogorov.standard_error)
     assert small.kolmogorov.value - large.kolmogorov.value > 3 * spread
     assert large.excess_kurtosis.value < small.excess_kurtosis.value
-
-
-def test_a_rate_is_the_slope_of_the_logarithms():
-    slope = rate((10, 20, 40), lambda d: Estimate(3 / d**0.5, 0.01 / d**0.5, 5))
-    assert slope.value == pytest.approx(-0.5, abs=1e-9)
-    assert 0 < slope.standard_error < 0.01
-    with pytest.raises(UserError, match=r"^dimensions must be at least two to fit a slope, got 1"):
-        rate((10,), lambda d: Estimate(1.0))
-    with pytest.raises(UserError, match=r"^measure must be positive at every d"):
-        rate((10, 20), lambda d: Estimate(-1.0))
 
 
 @pytest.mark.usefixtures("unchecked")

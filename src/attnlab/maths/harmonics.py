@@ -3,7 +3,7 @@
 Source: the Funk-Hecke formula on S^(d-1), used by Amsel, Yehudai, Bruna (arXiv 2407.16153) for the
 nearest neighbour of two points, which is sgn(<x, y>). The coefficients come from Rodrigues' formula
 in logarithms, so that d = 64 and degrees in the thousands lose nothing, and a second time from an
-exact quadrature. What the spectrum bounds is in `rank_lower_bound` and `rank_upper_bound`.
+exact quadrature. The bounds that follow from the spectrum are in `attnlab.rank.theory`.
 """
 
 import math
@@ -118,8 +118,8 @@ def half_quadrature(
 def energy_by_quadrature(d: int, degree: int) -> float:
     """eta_l^2 for odd l a second time: (E[|t| p(t^2)])^2 for sqrt(N) P_l(t) = t p(t^2).
 
-    The polynomials are normalised before they are integrated: lambda_l alone is lost to rounding
-    where it is small.
+    The polynomials are normalised before they are integrated, because a small lambda_l would
+    disappear in rounding.
     """
     nodes, weights = half_quadrature(d, degree // 4 + 8)
     before, now = np.zeros_like(nodes), np.ones_like(nodes)

@@ -2,30 +2,39 @@
 
 Source: Demir, Dogan (arXiv 2509.15152). Lemma 1: f^T vec(H) tends to N(0, 1). Corollary 2: it is
 jointly Gaussian with xi^T x_{l+1} given the task. At finite d, f^T vec(H) given the prompt is
-N(0, s) with s = |vec H|^2 / t, so its kurtosis is 3 (1 + Var s): the norm is what is not Gaussian,
-and giving every prompt the same norm (`rescale`) takes that away.
+N(0, s) with s = |vec H|^2 / t, so that its kurtosis is 3 (1 + Var s): the deviation comes from the
+norms alone, and giving every prompt the same norm (`rescale`) removes it.
 """
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
 from attnlab import arguments
-from attnlab.errors import UserError
+from attnlab.random.memory import require_memory
 from attnlab.random.models.transformer import random_weights
-from attnlab.random.problem import SingleIndexRegression, generator, rescaled
+from attnlab.random.philox import Stream, host_normals, key_of
+from attnlab.random.problem import SingleIndexRegression
+from attnlab.random.prompts import rescaled
 from attnlab.stats.estimate import Estimate
 
 
 @dataclass(frozen=True)
 class Gaussianity:
-    """Distances to N(0, 1) over many directions f: Kolmogorov's, and the excess kurtosis.
+    """Distances to N(0, 1) over many directions f.
 
-    `norm_variance` is Var s, and 3 Var s the excess kurtosis that the norms alone explain. The
-    Kolmogorov distance of n Gaussian samples themselves is about .87 / sqrt(n), the `floor`.
+    Parameters
+    ----------
+    kolmogorov
+        Kolmogorov's distance.
+    excess_kurtosis
+        The kurtosis less 3.
+    norm_variance
+        Var s; the norms alone explain an excess kurtosis of 3 Var s.
+    floor
+        The Kolmogorov distance of as many Gaussian samples, about 0.87 / sqrt(n).
     """
 
     kolmogorov: Estimate
@@ -42,9 +51,24 @@ def pre_activations(
     seed: int = 0,
     rescale: bool = False,
 ) -> Gaussianity:
-    """Lemma 1 at this problem's d: every direction has its own sample of prompts' tasks pooled."""
+    """Lemma 1 at the problem's d.
+
+    Parameters
+    ----------
+    problem
+        The distribution over prompts.
+    directions
+        Random directions f, in at most 8 groups; each group has its own pool and prompts.
+    prompts
+        Prompts of each group.
+    seed
+        Seed of pools, prompts and directions.
+    rescale
+        Whether every prompt is given the same norm.
+    """
     directions = arguments.integer("directions", directions, 2)
     prompts = arguments.integer("prompts", prompts, 10)
+    _require_memory(problem, prompts, -(-directions // min(directions, 8)))
     kolmogorovs, kurtoses, variances = [], [], []
     groups = min(directions, 8)
     for group in range(groups):
@@ -58,7 +82,9 @@ def pre_activations(
         kolmogorovs.append(float(np.mean([kolmogorov(column) for column in u.T])))
         kurtoses.append(float(np.mean(u**4) / np.mean(u**2) ** 2 - 3))
     floor = 0.8687 / math.sqrt(prompts)
-    return Gaussianity(_summary(kolmogorovs), _summary(kurtoses), _summary(variances), floor)
+    return Gaussianity(
+        Estimate.of(kolmogorovs), Estimate.of(kurtoses), Estimate.of(variances), floor
+    )
 
 
 def joint_with_index(
@@ -69,13 +95,26 @@ def joint_with_index(
     angles: int = 8,
     seed: int = 0,
 ) -> Gaussianity:
-    """Corollary 2: given a task, the worst of `angles` projections of (f^T vec H, xi^T x).
+    """Corollary 2: the worst projection of (f^T vec H, xi^T x) given the task, averaged over tasks.
 
-    The pair is whitened, so that a jointly Gaussian pair has N(0, 1) in every projection. One task
-    and one f at a time; the numbers are over tasks.
+    The pair is whitened, so that a jointly Gaussian pair has N(0, 1) in every projection.
+
+    Parameters
+    ----------
+    problem
+        The distribution over prompts.
+    tasks
+        Tasks, each with its own prompts and direction f.
+    prompts
+        Prompts of each task.
+    angles
+        Projections, evenly spaced in angle.
+    seed
+        Seed of tasks, prompts and directions.
     """
     tasks, angles = arguments.integer("tasks", tasks, 2), arguments.integer("angles", angles, 1)
     prompts = arguments.integer("prompts", prompts, 10)
+    _require_memory(problem, prompts, 1)
     single = SingleIndexRegression(problem.d, problem.length, 1, problem.target, problem.noise)
     distances, kurtoses, variances = [], [], []
     for task in range(tasks):
@@ -83,7 +122,7 @@ def joint_with_index(
         drawn = single.all_prompts(prompts, seed=own, tasks="pool", split="train")
         s = drawn.square_norms()
         variances.append(float(np.var(s / s.mean())))
-        f = generator(own, 20).standard_normal((problem.directions, 1))
+        f = host_normals(key_of(own), Stream.DIRECTION, 0, 1, problem.directions).T
         u = _products(drawn.query, drawn.memory, f)[:, 0]
         pair = np.stack([u, drawn.signal])
         white = np.linalg.solve(np.linalg.cholesky(np.cov(pair)), pair - pair.mean(1)[:, None])
@@ -92,7 +131,7 @@ def joint_with_index(
         distances.append(max(kolmogorov(view) for view in views))
         kurtoses.append(max(float(np.mean(view**4) - 3) for view in views))
     floor = 0.8687 / math.sqrt(prompts)
-    return Gaussianity(_summary(distances), _summary(kurtoses), _summary(variances), floor)
+    return Gaussianity(Estimate.of(distances), Estimate.of(kurtoses), Estimate.of(variances), floor)
 
 
 def kolmogorov(values: Float[np.ndarray, " n"]) -> float:
@@ -105,20 +144,11 @@ def kolmogorov(values: Float[np.ndarray, " n"]) -> float:
     return float(max((steps - law).max(), (law - steps + 1 / n).max()))
 
 
-def rate(dimensions: Sequence[int], measure: Callable[[int], Estimate]) -> Estimate:
-    """The slope of log(measure) against log(d), with the standard error the points give it."""
-    if len(dimensions) < 2:
-        raise UserError(f"dimensions must be at least two to fit a slope, got {len(dimensions)}.")
-    points = [measure(d) for d in dimensions]
-    if min(point.value for point in points) <= 0:
-        raise UserError("measure must be positive at every d to have a rate, got one that is not.")
-    x = np.log(np.array(dimensions, float))
-    y = np.log([point.value for point in points])
-    errors = np.array([point.standard_error / point.value for point in points])
-    w = 1 / np.maximum(errors, 1e-12) ** 2
-    centred = x - np.average(x, weights=w)
-    information = float((w * centred**2).sum())
-    return Estimate(float((w * centred * y).sum()) / information, information**-0.5, len(points))
+def _require_memory(problem: SingleIndexRegression, prompts: int, directions: int) -> None:
+    """F in float32 and in the order that the product needs, and the products before their sum."""
+    products = 8.0 * directions * (2 * problem.directions + prompts * (problem.d + 1))
+    needed = problem.memory_needed(prompts) + products
+    require_memory("The prompts and directions", needed, "d, the context length, tasks or prompts")
 
 
 def _products(
@@ -128,8 +158,3 @@ def _products(
     n, d = query.shape
     images = (query @ F.reshape(d, -1)).reshape(n, memory.shape[1], -1)
     return np.einsum("nem,ne->nm", images, memory)
-
-
-def _summary(values: list[float]) -> Estimate:
-    spread = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    return Estimate(float(np.mean(values)), spread, len(values))

@@ -4,7 +4,7 @@ import pytest
 from attnlab.errors import UserError
 from attnlab.maths.hermite import hermite_polynomials, hermite_series
 from attnlab.random.models.transformer import (
-    COLUMNS,
+    TILE,
     EquivalentModel,
     RandomTransformer,
     feature_noise,
@@ -13,20 +13,12 @@ from attnlab.random.models.transformer import (
 
 
 def test_a_narrower_model_has_the_leading_columns(seed):
-    wide = random_weights(seed, 12, 2 * COLUMNS + 7)
+    wide = random_weights(seed, 12, 50)
     np.testing.assert_array_equal(random_weights(seed, 12, 9), wide[:, :9])
-    z = feature_noise(seed, 0, 300, COLUMNS + 3)
+    z = feature_noise(seed, 0, 300, TILE + 3)
     np.testing.assert_array_equal(feature_noise(seed, 0, 300, 5), z[:, :5])
     np.testing.assert_array_equal(feature_noise(seed, 130, 20, 5), z[130:150, :5])
-
-
-def test_weights_and_noise_are_standard_normal(seed):
-    # Means of entries, squares and fourth powers of 2 x 65,536 numbers at 6 standard errors.
-    for values in (random_weights(seed, 256, 256), feature_noise(seed, 0, 256, 256)):
-        x = values.astype(float).ravel()
-        n = x.size
-        for power, mean, variance in ((1, 0, 1), (2, 1, 2), (4, 3, 96)):
-            assert abs((x**power).mean() - mean) < 6 * (variance / n) ** 0.5
+    assert not np.isin(wide, z).any()
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 4])

@@ -1,22 +1,26 @@
 """The cells of `random`: bad input, the paper's grids, and the same bytes for the same question."""
 
+import math
+import subprocess
+import sys
+from dataclasses import replace
+
 import pytest
 
 from attnlab.errors import UserError
+from attnlab.lab.cell import seed_of
 from attnlab.lab.part import compute, decode
-from attnlab.random.study import grids, panels
-from attnlab.random.study.cells import (
+from attnlab.random.problem import SingleIndexRegression
+from attnlab.random.simulation import simulate
+from attnlab.random.study import cells, grids, panels
+from attnlab.random.study.cells import Laws, Run, laws, run
+from attnlab.random.study.cells_checks import (
     Distance,
-    Laws,
     Numbers,
     Reduction,
-    Run,
     distance,
-    laws,
     numbers,
     reduction,
-    run,
-    seed_of,
 )
 
 SMALL = Run("size", 6, 6, 3, test=50)
@@ -38,12 +42,51 @@ SMALL = Run("size", 6, 6, 3, test=50)
         (distance, Distance(prompts=1), "prompts must be an integer of at least 10, got 1"),
         (reduction, Reduction(d=0), "d must be an integer of at least 1, got 0"),
         (reduction, Reduction(length=0), "length must be an integer of at least 1, got 0"),
+        (reduction, Reduction(prompts=0), "prompts must be an integer of at least 1, got 0"),
         (numbers, Numbers(noise=-0.1), "noise must be a finite number of at least 0, got -0.1"),
+        (run, Run(noise=math.nan), "noise must be a finite number of at least 0, got nan"),
+        (laws, Laws(noise=math.inf), "noise must be a finite number of at least 0, got inf"),
+        (distance, Distance(noise=math.nan), "noise must be a finite number .* got nan"),
+        (numbers, Numbers(noise=math.nan), "noise must be a finite number .* got nan"),
     ],
 )
 def test_bad_input_is_one_sentence(unchecked, kind, config, sentence):
     with pytest.raises(UserError, match=sentence):
         kind.run(config)
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "subject"),
+    [
+        (run, Run(d=100_000), "The fits"),
+        (run, Run(panel="linear", d=100_000), "The fits"),
+        (run, Run(panel="linear", d=4, length=10**11), "The fits"),
+        (run, Run(panel="linear", d=4, tasks=10**12), "The fits"),
+        (run, Run(panel="linear", d=4, test=10**12), "The fits"),
+        (laws, Laws(length=10**11), "The prompts"),
+        (laws, Laws(prompts=10**13), "The prompts"),
+        (distance, Distance(d=100_000), "The prompts and directions"),
+        (distance, Distance(prompts=10**11), "The prompts and directions"),
+        (reduction, Reduction(d=10**6), "The prompts and weights"),
+        (reduction, Reduction(length=10**9), "The prompts and weights"),
+    ],
+)
+def test_what_no_machine_can_hold_is_refused_before_anything_is_drawn(
+    monkeypatch, unchecked, kind, config, subject
+):
+    for name in ("prompts", "pool", "full_prompts"):
+        monkeypatch.setattr(SingleIndexRegression, name, None)
+    with pytest.raises(UserError, match=rf"^{subject} need [\d,.]+ GB of memory, and .* GB are "):
+        kind.run(config)
+
+
+def test_the_study_loads_without_jax_and_altair():
+    code = (
+        "import sys; from attnlab.random.study import study; "
+        "print([name for name in ('jax', 'altair', 'scipy') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_the_papers_scale_is_its_dimension_runs_and_our_grids():
@@ -53,16 +96,16 @@ def test_the_papers_scale_is_its_dimension_runs_and_our_grids():
     (first, *rest) = grids.panel_runs("n", "paper", 0)
     assert len(rest) == 19
     assert (first.config.length, first.config.tasks) == (80, 40)
-    cells = grids.cells("paper", 0)
-    assert len({cell.key for cell in cells}) == len(cells)
-    in_panels = [c for c in cells if c.kind is run and c.config.panel == "length"]
+    every = grids.cells("paper", 0)
+    assert len({cell.key for cell in every}) == len(every)
+    in_panels = [c for c in every if c.kind is run and c.config.panel == "length"]
     assert len(in_panels) == 6 * 20
     assert {c.config.length for c in in_panels} == {20, 40, 80, 160, 320, 640}
 
 
 def test_a_panel_fits_the_models_of_its_figure():
     cell = run(Run("n", 5, 5, 2))
-    problem = panels.SingleIndexRegression(5, 5, 2, "relu")
+    problem = SingleIndexRegression(5, 5, 2, "relu")
     grid = panels.grid(cell.config.panel, problem)
     assert [panels.name_of(model) for model in grid.models] == [
         *("linear", "linear+intercept"),
@@ -77,11 +120,33 @@ def test_a_panel_fits_the_models_of_its_figure():
 
 
 def test_no_two_draws_share_their_seed():
-    cells = [cell for cell in grids.cells("quick", 0) if cell.kind is run]
-    plain = [seed_of(cell.config) for cell in cells if not cell.config.rescale]
+    every = [cell for cell in grids.cells("quick", 0) if cell.kind is run]
+    seeds = {cell: seed_of(cell.config, without=("rescale",)) for cell in every}
+    plain = [seed for cell, seed in seeds.items() if not cell.config.rescale]
     assert len(set(plain)) == len(plain)
-    paired = {seed_of(cell.config) for cell in cells if cell.config.rescale}
-    assert paired <= set(plain)
+    assert {seed for cell, seed in seeds.items() if cell.config.rescale} <= set(plain)
+
+
+def test_a_rescaled_run_has_the_draws_of_the_plain_one():
+    config = Run("linear", 6, 6, 3, test=50)
+    plain, equal = (run.run(replace(config, rescale=rescale)).rows for rescale in (False, True))
+    assert plain[1].icl != equal[1].icl
+    # The ridge that is so large that nothing is learned leaves the labels themselves.
+    problem = SingleIndexRegression(6, 6, 3, "relu")
+    huge = [
+        simulate(
+            problem,
+            panels.LINEAR[0],
+            n=40,
+            ridge=1e12,
+            runs=1,
+            seed=seed_of(config, without=("rescale",)),
+            test=50,
+            rescale=rescale,
+        )[0].icl.value
+        for rescale in (False, True)
+    ]
+    assert huge[0] == pytest.approx(huge[1], rel=1e-9)
 
 
 def test_a_run_is_the_same_bytes_twice_and_survives_the_store():
@@ -104,11 +169,19 @@ def test_an_ill_conditioned_fit_has_a_diagnosis_and_no_warning(recwarn):
 
 
 def test_the_laws_answer_on_the_grid_of_the_run():
-    config = Laws("size", 6, 6, 3, prompts=200)
-    rows = laws.run(config).rows
-    limit = [(r.model, r.n, r.width, r.ridge) for r in rows if r.law == "limit"]
-    fitted = [(r.model, r.n, r.width, r.ridge) for r in run.run(SMALL).rows]
-    assert limit == fitted
-    assert {r.model for r in rows if r.law == "refined"} == {"relu", "relu r=1", "tanh", "tanh r=1"}
-    bare = laws.run(Laws("size", 6, 6, 3, prompts=0)).rows
-    assert {row.law for row in bare} == {"limit"}
+    rows = laws.run(Laws("size", 6, 6, 3, prompts=0)).rows
+    assert {row.law for row in rows} == {"limit"}
+    assert [(r.model, r.n, r.width, r.ridge) for r in rows] == [
+        (r.model, r.n, r.width, r.ridge) for r in run.run(SMALL).rows
+    ]
+
+
+def test_the_refinement_is_there_for_transformers_and_degree_one():
+    grid = panels.grid("size", SingleIndexRegression(6, 6, 3, "relu"))
+    assert {panels.name_of(m) for m in grid.models if cells._is_refined(m)} == {
+        *("relu", "relu r=1", "tanh", "tanh r=1")
+    }
+    rows = laws.run(Laws("sign", 6, 6, 3, prompts=100)).rows
+    of_law = {name: [r for r in rows if r.law == name] for name in ("limit", "refined")}
+    assert [r.model for r in of_law["limit"]] == [r.model for r in of_law["refined"]]
+    assert all(r.standard_error > 0 for r in of_law["refined"])

@@ -1,16 +1,20 @@
-"""Every claim of `random` is judged as we found it, and turns when its evidence is broken."""
+"""Every claim of `random` has its verdict on recorded evidence, and another if that is changed.
+
+The evidence is a recorded run of the quick scale: no test here simulates anything. `test_smoke`
+runs the whole study at a very small scale.
+"""
 
 import functools
-import subprocess
-import sys
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from attnlab.lab import ledger
 from attnlab.lab.ledger import judge
-from attnlab.lab.store import Store
 from attnlab.random.study import grids, study
+
+PAGE = Path(__file__).parents[3] / "docs" / "random.md"
 
 FAILS = {
     "fig-2a-falls-with-length",
@@ -40,12 +44,8 @@ def every_cell(scale, seed):
 
 
 @pytest.fixture(scope="module")
-def view(seed, tmp_path_factory):
-    """The study as a person runs it: in a process of its own, without the tests' type checks."""
-    folder = tmp_path_factory.mktemp("random")
-    command = [sys.executable, "-m", "attnlab.cli", "reproduce", "random", "--no-report"]
-    subprocess.run([*command, "--seed", str(seed)], cwd=folder, check=True, capture_output=True)
-    return ledger.view(Store(folder / "attnlab-store"), study, "quick", seed)
+def view(quick):
+    return quick
 
 
 def verdict(claim_id, view):
@@ -202,16 +202,41 @@ HELD = {
 }
 
 
+def expected(claim):
+    if claim in FAILS:
+        return "fails"
+    if claim in CORRECTED:
+        return "holds as corrected"
+    return "undecided at this scale" if claim in UNDECIDED else "holds"
+
+
 @pytest.mark.parametrize("claim", [claim.id for claim in study.claims])
 def test_the_verdict_is_what_the_mathematics_says(view, claim):
-    expected = "holds"
-    if claim in FAILS:
-        expected = "fails"
-    elif claim in CORRECTED:
-        expected = "holds as corrected"
-    elif claim in UNDECIDED:
-        expected = "undecided at this scale"
-    assert verdict(claim, view) == expected
+    assert verdict(claim, view) == expected(claim)
+
+
+def test_the_page_has_every_claim_with_its_verdict():
+    text = PAGE.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([^`]+)` \| ([a-z ]+) \|", text, re.MULTILINE)
+    assert dict(rows) == {claim.id: expected(claim.id) for claim in study.claims}
+    assert len(rows) == len(study.claims)
+
+
+def test_the_page_shows_only_numbers_of_the_laws(view):
+    """Numbers in the tables are in the ledger too, and no sampled number is among them."""
+    text = PAGE.read_text(encoding="utf-8")
+    tables = re.findall(r"^\| `([^`]+)` \| [a-z ]+ \| (.*) \|$", text, re.MULTILINE)
+    assert len(tables) == len(study.claims)
+    noisy = changed(view, *(times(1.37, kind, lambda c, r: True) for kind in ("run", "law")))
+    for claim_id, shown in tables:
+        (claim,) = [claim for claim in study.claims if claim.id == claim_id]
+        for found in (judge(study, claim, view), judge(study, claim, noisy)):
+            known = " ".join(
+                str(part) for part in (found.statement, found.measured, found.reference, found.note)
+            )
+            numbers = set(re.findall(r"\d+(?:\.\d+)?(?:e-\d+)?", known))
+            for number in re.findall(r"\d+(?:\.\d+)?(?:e-\d+)?", shown):
+                assert number in numbers, f"{claim_id}: {number} is not in {known!r}"
 
 
 @pytest.mark.parametrize(

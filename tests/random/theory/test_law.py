@@ -24,19 +24,22 @@ def problem_of(d, target="relu"):
 
 
 @pytest.mark.parametrize(
-    ("target", "intercept"), [("linear", False), ("relu", False), ("relu", True), ("tanh", False)]
+    ("target", "models"),
+    [
+        ("linear", [LinearAttention()]),
+        ("relu", [LinearAttention(), LinearAttention(True)]),
+        ("tanh", [LinearAttention()]),
+    ],
 )
-def test_linear_attention_tends_to_its_law_like_one_over_d(target, intercept, seed):
+def test_linear_attention_tends_to_its_law_like_one_over_d(target, models, seed):
     # The gap is O(1/d): twice the value at 2d less the value at d has none at first order.
     found, expected = [], []
     for d, runs in ((10, 80), (20, 40)):
         problem = problem_of(d, target)
         sizes = [samples(problem, tau) for tau in (0.5, 1.0, 1.5)]
         call = {"n": sizes, "ridge": 0.1}
-        model = LinearAttention(intercept)
-        points = simulate(problem, model, runs=runs, seed=seed, test=1000, **call)
-        expected = law(problem, model, **call)
-        found.append(points)
+        found.append(simulate(problem, models, runs=runs, seed=seed, test=1000, **call))
+        expected = law(problem, models, **call)
     for small, large, exact in zip(*found, expected, strict=True):
         for kind in ("icl", "idg"):
             a, b, limit = (getattr(point, kind) for point in (small, large, exact))
@@ -74,39 +77,38 @@ def test_the_features_law_holds_for_prompts_of_equal_norm_and_fails_for_others(s
     assert true.icl.value > 1.15 * limits[0].icl.value
 
 
-@pytest.mark.parametrize("activation", ["relu", "tanh"])
-def test_the_refinement_predicts_true_transformers_within_five_percent(activation, seed):
+@pytest.fixture(scope="module")
+def at_twenty(seed):
+    """Transformers and equivalents at d = 20, simulated and predicted, by model and ridge."""
     problem = problem_of(20)
     n = samples(problem, 1.5)
-    models = [RandomTransformer(round(psi * n), activation) for psi in (0.5, 1.5)]
+    widths = [round(psi * n) for psi in (0.5, 1.5)]
+    models = [
+        *(RandomTransformer(width, name) for name in ("relu", "tanh") for width in widths),
+        *(EquivalentModel(widths[0], "relu", degree) for degree in (1, 2)),
+    ]
     call = {"n": n, "ridge": (1e-8, 0.1)}
+    found = simulate(problem, models, runs=16, seed=seed, test=1000, **call)
     predicted = refined(problem, models, prompts=24_000, pools=24, seed=seed, **call)
-    found = simulate(problem, models, runs=16, seed=seed, test=1000, **call)
     for point, expected in zip(found, predicted, strict=True):
-        assert (point.model, point.n, point.ridge) == (
-            expected.model,
-            expected.n,
-            expected.ridge,
-        )
-        error = math.hypot(point.icl.standard_error, expected.icl.standard_error)
-        assert abs(point.icl.value - expected.icl.value) < 0.05 * expected.icl.value + 5 * error
-        # Far from the limit, so that the refinement is what is tested.
-    (limit,) = law(problem, models[1], n=n, ridge=1e-8)
-    if activation == "relu":
-        assert predicted[2].icl.value > 1.5 * limit.icl.value
+        assert (point.model, point.n, point.ridge) == (expected.model, expected.n, expected.ridge)
+    return list(zip(found, predicted, strict=True))
 
 
-def test_the_refinement_covers_equivalent_models(seed):
-    problem = problem_of(20)
-    n = samples(problem, 1.5)
-    models = [EquivalentModel(n // 2, "relu", degree) for degree in (1, 2)]
-    call = {"n": n, "ridge": 0.1}
-    found = simulate(problem, models, runs=16, seed=seed, test=1000, **call)
-    for point, expected in zip(
-        found, refined(problem, models, prompts=24_000, pools=24, seed=seed, **call), strict=True
-    ):
+def test_the_refinement_predicts_transformers_and_equivalents_within_five_percent(at_twenty):
+    for point, expected in at_twenty:
+        if isinstance(point.model, EquivalentModel) and point.ridge < 0.1:
+            continue
         error = math.hypot(point.icl.standard_error, expected.icl.standard_error)
         assert abs(point.icl.value - expected.icl.value) < 0.05 * expected.icl.value + 5 * error
+
+
+def test_the_refinement_is_far_from_the_limit_at_small_d(at_twenty):
+    problem, n = problem_of(20), 630
+    model = RandomTransformer(945)
+    (limit,) = law(problem, model, n=n, ridge=1e-8)
+    (expected,) = [p for _, p in at_twenty if p.model == model and p.ridge == 1e-8]
+    assert expected.icl.value > 1.5 * limit.icl.value
 
 
 def test_the_law_is_placed_at_the_ratios_of_the_problem():
@@ -121,6 +123,11 @@ def test_the_law_is_placed_at_the_ratios_of_the_problem():
     assert (point.icl.value, point.idg.value, point.train.value) == tuple(expected)
     assert point.icl.exact
     assert point.median() == point.icl
+    assert repr(point) == (
+        f"ErrorPoint(LinearAttention(intercept=False), n=2460, ridge=0.3: icl {point.icl}, "
+        f"idg {point.idg})"
+    )
+    assert "in-context error" in point._repr_html_()
 
 
 def test_all_degrees_share_the_limit_but_the_zeroth():
@@ -152,9 +159,31 @@ def test_the_refinement_has_the_known_values(seed):
         assert abs(point.icl.value / value - 1) < 0.08
 
 
+def test_an_activation_without_linear_part_has_a_limit_and_no_refinement():
+    problem = problem_of(6)
+    model = RandomTransformer(10, "quadratic")
+    (point,) = law(problem, model, n=20, ridge=0.0)
+    # Ten features of noise and 20 labels whose mean is not known: twice the second moment.
+    assert point.icl.value == pytest.approx(2 * (0.5 + 0.01), rel=1e-9)
+    with pytest.raises(UserError, match=r"^activation must have a linear part.*got 0\.$"):
+        refined(problem, model, n=20, ridge=0.1, prompts=200, pools=2)
+    flat = SingleIndexRegression(6, 6, 3, "quadratic")
+    with pytest.raises(UserError, match=r"^target must have a linear part.*got 0\.$"):
+        refined(flat, RandomTransformer(10), n=20, ridge=0.1, prompts=200, pools=2)
+
+
+def test_a_refinement_that_does_not_fit_into_memory_is_refused(monkeypatch):
+    monkeypatch.setattr(SingleIndexRegression, "prompts", None)
+    with pytest.raises(UserError, match=r"^The prompts need .* GB of memory, and .* GB are avail"):
+        refined(SingleIndexRegression(4, 10**11, 2), RandomTransformer(10), n=20, ridge=0.1)
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_bad_arguments_of_the_laws_are_named():
     problem = problem_of(6)
+    for bad in (math.nan, math.inf):
+        with pytest.raises(UserError, match=rf"^ridge must be a finite number .*, got {bad}\.$"):
+            law(problem, LinearAttention(), n=3, ridge=bad)
     with pytest.raises(UserError, match=r"^n must be an integer of at least 1, got 0\.$"):
         law(problem, LinearAttention(), n=0, ridge=0.1)
     with pytest.raises(UserError, match=r"^ridge must be a finite number of at least 0, got -1\.$"):

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from attnlab.errors import UserError
 from attnlab.random.theory.linear_attention_law import (
     Setting,
+    TargetConstants,
     best_ridge,
-    constant_predictor,
+    constant_error,
     errors,
     resolvent,
     target_constants,
@@ -37,7 +38,7 @@ def test_relu_targets_have_the_known_errors_against_context_length():
     relu = target_constants("relu")
     found = [errors(Setting(alpha, 0.5, 0.01, relu), 1.5, 0.0).icl for alpha in (1, 2, 4, 8)]
     np.testing.assert_allclose(found, [1.351, 1.398, 1.595, 2.072], atol=5.1e-4)
-    assert constant_predictor(Setting(1, 0.5, 0.01, relu)) == pytest.approx(0.351, abs=5e-4)
+    assert constant_error(Setting(1, 0.5, 0.01, relu)) == pytest.approx(0.351, abs=5e-4)
 
 
 @pytest.mark.parametrize("tau", [0.3, 0.7, 1.3, 4.0])
@@ -92,9 +93,23 @@ def test_the_best_ridge_is_a_minimum():
         assert value < errors(LINEAR, tau, 0.0).icl
 
 
-def test_a_target_without_linear_part_teaches_at_most_its_mean():
-    setting = Setting(1.0, 0.5, 0.1, target_constants("quadratic")._replace(b1=0.0))
-    assert errors(setting, 1.5, 0.1).icl == pytest.approx(1.1, abs=1e-9)
+def test_a_target_without_linear_part_leaves_noise_to_fit():
+    # H is then isotropic of variance v = (E_2 + rho) / alpha and says nothing about labels of
+    # variance V: mu (1 - v / (tau (v + mu))) = lam and e = V / (1 - (v / (v + mu))^2 / tau).
+    alpha, rho = 0.8, 0.1
+    constants = target_constants("quadratic")
+    assert constants.b0 == constants.b1 == 0
+    setting = Setting(alpha, 0.5, rho, constants)
+    V, v = constants.E2 + rho, (constants.E2 + rho) / alpha
+    for tau, lam in ((1.5, 0.1), (1.5, 0.0), (0.4, 2.0), (8.0, 1.0)):
+        excess = v * (1 - 1 / tau) - lam
+        mu = (math.sqrt(excess**2 + 4 * v * lam) - excess) / 2
+        expected = V / (1 - (v / (v + mu)) ** 2 / tau)
+        found = errors(setting, tau, lam)
+        assert found.icl == pytest.approx(expected, rel=1e-7)
+        assert found.idg == pytest.approx(expected, rel=1e-7)
+    shifted = Setting(alpha, 0.5, rho, TargetConstants(0.7, 0.0, constants.E2 + 0.49))
+    assert errors(shifted, 50.0, 1e3, intercept=True).icl == pytest.approx(V, rel=1e-2)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -107,3 +122,10 @@ def test_bad_arguments_of_the_law_are_named():
         errors(LINEAR, 0, 0.1)
     with pytest.raises(UserError, match=r"^lam must be a finite number of at least 0, got -1\.$"):
         errors(LINEAR, 1, -1)
+    with pytest.raises(UserError, match=r"^target must not be 0 everywhere where rho is 0, got"):
+        errors(Setting(1, 1, 0.0, TargetConstants(0.0, 0.0, 0.0)), 1, 1)
+    for bad in (math.nan, math.inf):
+        with pytest.raises(UserError, match=rf"^rho must be a finite number .*got {bad}\.$"):
+            Setting(1, 1, bad)
+    with pytest.raises(UserError, match=r"^kappa must be a finite number above 0, got nan\.$"):
+        Setting(1, math.nan, 0.01)

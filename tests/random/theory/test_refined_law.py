@@ -5,13 +5,13 @@ import pytest
 
 from attnlab.errors import UserError
 from attnlab.random.theory.linear_attention_law import Setting, target_constants
-from attnlab.random.theory.refined_law import Constants, Sample, refined_errors
+from attnlab.random.theory.refined_law import PromptStatistics, ScaledConstants, refined_errors
 from attnlab.random.theory.transformer_law import RandomFeaturesLaw, feature_constants
 
 
 def constant(features):
     def constants(s):
-        return Constants(*(value + 0 * s for value in features))
+        return ScaledConstants(*(value + 0 * s for value in features))
 
     return constants
 
@@ -20,7 +20,7 @@ def equal_norms(setting):
     """Two prompts with s = o = 1 whose labels have the mean and the variance of the target."""
     b0, _, E2 = setting.target
     spread = math.sqrt(E2 + setting.rho - b0**2)
-    return Sample(np.ones(2), np.array([b0 + spread, b0 - spread]), np.ones(2))
+    return PromptStatistics(np.ones(2), np.array([b0 + spread, b0 - spread]), np.ones(2))
 
 
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
@@ -52,10 +52,10 @@ def test_uneven_norms_cost_accuracy():
     features = feature_constants("relu")
     even = equal_norms(setting)
     s = np.repeat([0.3, 1.7], 2)
-    uneven = Sample(s, np.tile(even.y, 2), np.ones(4))
+    uneven = PromptStatistics(s, np.tile(even.y, 2), np.ones(4))
 
     def scaled(s):
-        return Constants(*(value * np.sqrt(s) for value in features))
+        return ScaledConstants(*(value * np.sqrt(s) for value in features))
 
     call = {"tau": 1.5, "psi": 1.5, "delta": 1e-9, "intercept": True}
     first = refined_errors(setting, scaled, even, even, **call)
@@ -73,3 +73,5 @@ def test_bad_arguments_of_the_refinement_are_named():
     flat = Setting(1.0, 0.5, 0.01, target_constants("linear")._replace(b1=0.0))
     with pytest.raises(UserError, match=r"^target must have a linear part"):
         refined_errors(flat, constant((0, 1, 1)), sample, sample, **call)
+    with pytest.raises(UserError, match=r"^activation must have a linear part.*, got 0\.$"):
+        refined_errors(setting, constant((1, 0, 1)), sample, sample, **call)

@@ -8,7 +8,7 @@ from attnlab.errors import UserError
 from attnlab.random.theory import linear_attention_law
 from attnlab.random.theory.linear_attention_law import Setting, target_constants
 from attnlab.random.theory.transformer_law import (
-    Features,
+    FeatureConstants,
     RandomFeaturesLaw,
     best_delta,
     feature_constants,
@@ -18,7 +18,7 @@ from attnlab.random.theory.transformer_law import (
 RELU, TANH = feature_constants("relu"), feature_constants("tanh")
 SETTING = Setting(1.0, 0.5, 0.01, target_constants("relu"))
 LINEAR = Setting(1.0, 0.5, 0.01)
-IDENTITY = Features(0.0, 1.0, 0.0)
+IDENTITY = FeatureConstants(0.0, 1.0, 0.0)
 
 
 def icl(features, tau, psi, delta=0.0, setting=SETTING):
@@ -141,10 +141,36 @@ def test_the_best_random_transformer_does_not_beat_the_best_linear_attention():
 
 
 def test_features_without_linear_part_are_noise():
-    law = RandomFeaturesLaw(SETTING, Features(0.0, 0.0, 1.0), 1.5, 0.5)
+    law = RandomFeaturesLaw(SETTING, FeatureConstants(0.0, 0.0, 1.0), 1.5, 0.5)
     E2 = SETTING.target.E2 + SETTING.rho
     assert law.errors().idg == pytest.approx(2 * E2, rel=1e-12)
     assert law.errors().train == pytest.approx(E2 / 2, rel=1e-12)
+    for call in (lambda: law.effective_ridge, law.saddle_point, lambda: peak_constant(law)):
+        with pytest.raises(UserError, match=r"^activation must have a linear part.*, got 0\.$"):
+            call()
+    with pytest.raises(UserError, match=r"^activation must not be constant, got one with c_1"):
+        RandomFeaturesLaw(SETTING, FeatureConstants(1.0, 0.0, 0.0), 1.5, 0.5)
+
+
+def test_a_target_without_linear_part_leaves_noise_to_fit(seed):
+    # Features of covariance C = c_1^2 G^T G / D + c*^2 I, fitted to labels that are noise: the
+    # deterministic equivalent over the data, at the spectrum of one large G.
+    target = target_constants("quadratic")
+    setting = Setting(1.0, 0.5, 0.01, target)
+    D, tau, psi, delta = 600, 1.5, 0.6, 0.05
+    n, m = round(tau * D), round(psi * tau * D)
+    rng = np.random.Generator(np.random.Philox(seed))
+    spectrum = np.linalg.svd(rng.standard_normal((D, m)), compute_uv=False) ** 2 / D
+    C = RELU.c1**2 * np.append(spectrum, np.zeros(m - len(spectrum))) + RELU.cs**2
+    mu = 1.0
+    for _ in range(500):
+        mu = delta + mu / n * (C / (C + mu)).sum()
+    gamma = (C**2 / (C + mu) ** 2).sum() / n
+    expected = (target.E2 - target.b0**2 + 0.01) / (1 - gamma)
+    found = RandomFeaturesLaw(setting, RELU, n / D, m / n, delta).errors()
+    # Linear statistics of the spectrum fluctuate by O(1/D).
+    assert found.idg == pytest.approx(expected, rel=10 / D)
+    assert found.icl == pytest.approx(expected, rel=10 / D)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -2,13 +2,11 @@
 
 Source: Demir, Dogan (arXiv 2509.15152). The random transformer answers w^T s(F^T vec H) with F
 fixed, i.i.d. N(0, 1/t), t = E|vec H|^2, and w by ridge regression. Theorem 3 replaces s by
-s_r(x) = sum_{i<=r} c_i He_i(x)/i! + c_r^* z, z ~ N(0, 1) fresh for every prompt and feature. What
-is random is drawn in tiles with generators of their own: a narrower model has the leading columns
-of a wider one's F and z.
+s_r(x) = sum_{i<=r} c_i He_i(x)/i! + c_r^* z, z ~ N(0, 1) fresh for every prompt and feature. A
+narrower model has the leading columns of a wider one's F and z.
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,16 +15,15 @@ from jaxtyping import Float
 from attnlab import arguments
 from attnlab.errors import UserError
 from attnlab.maths.hermite import Activation, activation_function, hermite_series
-from attnlab.random.problem import generator
+from attnlab.random.philox import Stream, host_normals, key_of
 
-COLUMNS, ROWS = 256, 128  # a tile of F is D x COLUMNS, one of z ROWS x COLUMNS
-WEIGHTS, NOISE = 10, 11  # streams below the seed
+TILE = 128  # columns of z that are drawn together
 HIGHEST_DEGREE = 12
 
 
 @dataclass(frozen=True)
 class RandomTransformer:
-    """Width m and the activation s of the MLP."""
+    """A transformer whose MLP has `width` fixed random features and the given activation."""
 
     width: int
     activation: Activation = "relu"
@@ -82,49 +79,15 @@ class EquivalentModel:
         return value
 
 
-Features = RandomTransformer | EquivalentModel
-
-
 def random_weights(
-    seed: int, rows: int, width: int, dtype: Any = np.float32
+    seed: int, rows: int, width: int, dtype: Any = np.float32, scale: float = 1.0
 ) -> Float[np.ndarray, "D m"]:
-    """G with i.i.d. N(0, 1) entries; F = G / sqrt(t)."""
-    G = np.empty((rows, width), dtype)
-
-    def fill(tile: int) -> None:
-        columns = slice(tile * COLUMNS, min((tile + 1) * COLUMNS, width))
-        drawn = generator(seed, WEIGHTS, tile).standard_normal((COLUMNS, rows), np.float32)
-        G[:, columns] = drawn[: columns.stop - columns.start].T
-
-    _in_threads(fill, -(-width // COLUMNS))
-    return G
+    """F with i.i.d. N(0, scale^2) entries, a column after the other in memory."""
+    return host_normals(key_of(seed), Stream.WEIGHTS, 0, width, rows, dtype=dtype, scale=scale).T
 
 
 def feature_noise(
     seed: int, start: int, count: int, width: int, dtype: Any = np.float32
 ) -> Float[np.ndarray, "n m"]:
     """z for the prompts start .. start + count, i.i.d. N(0, 1)."""
-    z = np.empty((count, width), dtype)
-    first, last = start // ROWS, -(-(start + count) // ROWS)
-    across = -(-width // COLUMNS)
-
-    def fill(tile: int) -> None:
-        i, j = first + tile // across, tile % across
-        drawn = generator(seed, NOISE, i, j).standard_normal((ROWS, COLUMNS), np.float32)
-        low, high = max(i * ROWS, start), min((i + 1) * ROWS, start + count)
-        columns = slice(j * COLUMNS, min((j + 1) * COLUMNS, width))
-        z[low - start : high - start, columns] = drawn[
-            low - i * ROWS : high - i * ROWS, : columns.stop - columns.start
-        ]
-
-    _in_threads(fill, (last - first) * across)
-    return z
-
-
-def _in_threads(fill: Any, tiles: int) -> None:
-    """Every tile has its own generator and its own part of the array: order is no matter."""
-    import os
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, 16)) as pool:
-        list(pool.map(partial(fill), range(tiles)))
+    return host_normals(key_of(seed), Stream.NOISE, start, count, width, TILE, dtype)

@@ -1,1 +1,1 @@
-"""One ridge solver for all fits of a run: shared Gram matrices, many penalties and sizes."""
+"""Ridge regression for all fits of one run: shared Gram matrices, many penalties and sizes."""

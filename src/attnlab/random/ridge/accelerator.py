@@ -3,27 +3,28 @@
 The methods are those of `attnlab.random.ridge.arrays.Host`, and run inside a step that `call`
 compiles as one program: nothing is dispatched operation by operation, and nothing waits for the
 host. Gram matrices are products in float64, which costs a data-centre GPU no more than float32
-does, in strips that cover the lower triangle. Prompts, F and z come from JAX's counter-based
-generator, group by group and tile by tile.
+does, in strips that cover the lower triangle. Prompts, F and z are computed from the same random
+words as on the host (`attnlab.random.philox`), in float32.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
-from attnlab.random.models.transformer import COLUMNS, NOISE, ROWS, WEIGHTS
-from attnlab.random.problem import STREAMS, Prompts, SingleIndexRegression, Split, TasksOf
+from attnlab.random.models.transformer import TILE
+from attnlab.random.philox import Stream, device_normals, key_of
+from attnlab.random.problem import SingleIndexRegression, Split, TasksOf
+from attnlab.random.prompts import Prompts, vectors
 
 ITERATIONS = 3  # of the power method for the largest eigenvalue
 INVERSE = 2  # the same for the smallest, right in its order of magnitude
-PROMPTS = 20  # first stream of the prompts; below it are F and z
 # The compiler's own kernels for products in float64 are seven times slower than the library's, and
-# trying them all out takes seconds a program.
+# trying them all out takes seconds per program.
 GPU_COMPILER = {"xla_gpu_enable_triton_gemm": False, "xla_gpu_autotune_level": 0}
 STRIPS, SMALL = 4, 512  # strips of a Gram matrix, and the width below which it is one
 
@@ -32,23 +33,23 @@ STRIPS, SMALL = 4, 512  # strips of a Gram matrix, and the width below which it 
 class Accelerator:
     """JAX arrays on the default device; needs JAX, and is tested on its CPU backend as well.
 
-    `host_prompts` draws the prompts as `Host` does: the same numbers, at the host's speed. So many
-    `flights` of runs are under way at once, so that one's host work overlaps the other's device
-    work; 0 means two, or one where the device is the CPU. Equal accelerators share their programs.
+    `concurrent_runs` runs of a simulation are computed at the same time, so that the host's part of
+    one overlaps the device's part of the other; 0 means two, or one where the device is the CPU.
+    Equal accelerators share their compiled programs.
     """
 
     dtype: Any = np.float32
     precision: str = "highest"
-    host_prompts: bool = field(default=False, compare=False)
-    flights: int = field(default=0, compare=False)
+    concurrent_runs: int = field(default=0, compare=False)
     block: int = field(default=10_000, compare=False)  # prompts whose features are held at once
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", np.dtype(self.dtype))
-        if self.flights == 0:
+        if self.concurrent_runs == 0:
             import jax
 
-            object.__setattr__(self, "flights", 1 if jax.default_backend() == "cpu" else 2)
+            runs = 1 if jax.default_backend() == "cpu" else 2
+            object.__setattr__(self, "concurrent_runs", runs)
 
     @property
     def xp(self) -> Any:
@@ -106,7 +107,7 @@ class Accelerator:
 
     def vectors(self, query: Any, memory: Any) -> Any:
         """vec(x b^T) for each row."""
-        return (query[:, :, None] * memory[:, None, :]).reshape(len(query), -1)
+        return vectors(query, memory)
 
     def draws(
         self,
@@ -115,19 +116,17 @@ class Accelerator:
         counts: Sequence[tuple[TasksOf, Split, int]],
     ) -> list[Prompts]:
         """So many prompts of each kind, all from one program."""
-        if self.host_prompts:
-            return problem.draws(seed, counts)
         pool = problem.pool(seed)
         pool = None if pool is None else np.asarray(pool, self.dtype)
-        return self.call(_draws, (problem, tuple(counts)), _words(seed), pool)
+        return self.call(_draws, (problem, tuple(counts)), key_of(seed), pool)
 
     def weights(self, seed: int, rows: int, width: int, t: Any) -> Any:
-        """F, i.i.d. N(0, 1 / t), a tile of columns at a time."""
-        return self.call(_weights, (rows, width), _words(seed), t)
+        """F, i.i.d. N(0, 1 / t)."""
+        return self.call(_weights, (rows, width), key_of(seed), t)
 
     def noise(self, seed: int, start: int, count: int, width: int) -> Any:
         """z, i.i.d. N(0, 1)."""
-        return self.call(_noise, (count, width), _words(seed), np.int32(start))
+        return self.call(_noise, (count, width), key_of(seed), np.int64(start))
 
     def product(self, left: Any, right: Any) -> Any:
         """left @ right in their precision."""
@@ -150,7 +149,7 @@ class Accelerator:
         return self.xp.zeros(shape, np.float64)
 
     def add_gram(self, total: Any, rows: Any) -> Any:
-        """total + rows^T rows, lower triangle (what a strip has above it is of no account)."""
+        """total + rows^T rows, lower triangle; entries above the diagonal are not used."""
         import jax
 
         m = rows.shape[1]
@@ -205,8 +204,9 @@ class Accelerator:
         return self.xp.tril(lower) + self.xp.tril(lower, -1).T
 
 
+@lru_cache(maxsize=64)
 def power_start(size: int) -> Any:
-    """Where the power method begins, always the same."""
+    """Where the power method begins, always the same; not to be written to."""
     start = np.random.Generator(np.random.Philox(0)).standard_normal((size, 1))
     return start / np.linalg.norm(start)
 
@@ -225,56 +225,19 @@ def _program(step: Callable[..., Any], donate: int) -> Callable[..., Any]:
 
 
 def _draws(
-    arrays: Accelerator, problem: SingleIndexRegression, counts: Any, seed: Any, pool: Any
+    arrays: Accelerator, problem: SingleIndexRegression, counts: Any, key: Any, pool: Any
 ) -> list[Prompts]:
-    from attnlab.random.device_problem import device_prompts
-
-    kinds = [
-        (_key(seed, PROMPTS + STREAMS[split, tasks]), tasks == "fresh", count)
-        for tasks, split, count in counts
-    ]
-    return device_prompts(problem, kinds, pool, arrays.dtype.name)
+    return problem.device_draws(key, counts, pool, arrays.dtype)
 
 
-def _weights(arrays: Accelerator, rows: int, width: int, seed: Any, t: Any) -> Any:
-    tiles = -(-width // COLUMNS)
-    drawn = _tiles(_key(seed, WEIGHTS), 0, tiles, 1, COLUMNS, rows, arrays.dtype)
-    return (drawn[:width] / arrays.xp.sqrt(t)).astype(arrays.dtype).T
+def _weights(arrays: Accelerator, rows: int, width: int, key: Any, t: Any) -> Any:
+    G = device_normals(key, Stream.WEIGHTS, arrays.xp.arange(width), rows)
+    return (G / arrays.xp.sqrt(t).astype(G.dtype)).astype(arrays.dtype).T
 
 
-def _noise(arrays: Accelerator, count: int, width: int, seed: Any, start: Any) -> Any:
-    """From one more tile than `count` may need, so that every start has the same program."""
-    first = start // ROWS
-    down, across = -(-count // ROWS) + 1, -(-width // COLUMNS)
-    drawn = _tiles(_key(seed, NOISE), first, down, across, ROWS, COLUMNS, arrays.dtype)
-    return arrays.rows(drawn, start - first * ROWS, count)[:, :width]
-
-
-def _words(seed: int) -> Any:
-    """A seed as two numbers below 2^31."""
-    return np.array([seed & 0x7FFFFFFF, seed >> 31], np.uint32)
-
-
-def _key(seed: Any, stream: int) -> Any:
-    import jax
-
-    key = jax.random.fold_in(jax.random.key(seed[0]), seed[1])
-    return jax.random.fold_in(key, stream)
-
-
-def _tiles(
-    key: Any, first: Any, down: int, across: int, rows: int, columns: int, dtype: Any
-) -> Any:
-    """N(0, 1) in down x across tiles of rows x columns, from the tiles' row `first` on."""
-    import jax
-
-    def tile(a: Any, b: Any) -> Any:
-        own = jax.random.fold_in(jax.random.fold_in(key, first + a), b)
-        return jax.random.normal(own, (rows, columns), dtype)
-
-    inner = jax.vmap(tile, (None, 0))
-    drawn = jax.vmap(inner, (0, None))(jax.numpy.arange(down), jax.numpy.arange(across))
-    return drawn.swapaxes(1, 2).reshape(down * rows, across * columns)
+def _noise(arrays: Accelerator, count: int, width: int, key: Any, start: Any) -> Any:
+    rows = start + arrays.xp.arange(count)
+    return device_normals(key, Stream.NOISE, rows, width, TILE).astype(arrays.dtype)
 
 
 def _norm_by_power(size: int, iterations: int, apply: Callable[[Any], Any]) -> Any:

@@ -1,10 +1,10 @@
 """Where the heavy linear algebra runs: NumPy and BLAS on the host, or JAX on an accelerator.
 
 The fits are written once, as steps over the methods below: `Host` calls a step, an accelerator
-compiles it. Both keep features in the precision asked for (float32 unless told) and Gram matrices
-in float64, in their lower triangle only. On the host a block's product is a SYRK in the features'
+compiles it. Both keep features in a given precision (float32 by default) and Gram matrices in
+float64, in their lower triangle only. On the host a block's product is a SYRK in the features'
 precision, added to the float64 total; an accelerator multiplies in float64, which costs it no more.
-Prompts, F and z come from the generators of each, with the same law.
+Prompts, F and z are the same numbers on both, up to rounding.
 """
 
 import math
@@ -12,14 +12,17 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
+from attnlab.random.memory import available_memory
 from attnlab.random.models.transformer import feature_noise, random_weights
-from attnlab.random.problem import Prompts, SingleIndexRegression, Split, TasksOf
+from attnlab.random.problem import SingleIndexRegression, Split, TasksOf
+from attnlab.random.prompts import Prompts, vectors
 from attnlab.random.ridge.accelerator import INVERSE, ITERATIONS, Accelerator, power_start
 
 STRIP = 512
@@ -34,29 +37,27 @@ class Host:
     """NumPy arrays; `dtype` is the precision of the features."""
 
     block = 2048  # prompts whose features are held at once
-    flights = 1  # runs under way at once
+    concurrent_runs = 1
     xp: Any = np
 
     def __init__(self, dtype: Any = np.float32) -> None:
         self.dtype = np.dtype(dtype)
         self._spare: dict[Any, np.ndarray] = {}
 
+    def __repr__(self) -> str:
+        return f"Host({self.dtype})"
+
     def available_memory(self) -> float:
         """Bytes that can be had without swapping."""
-        try:
-            with open("/proc/meminfo") as lines:
-                found = next(line for line in lines if line.startswith("MemAvailable"))
-            return 1024.0 * int(found.split()[1])
-        except (OSError, StopIteration):
-            return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        return available_memory()
 
     def session(self, size: int) -> AbstractContextManager[Any]:
         """One BLAS thread for matrices below SMALL, as many as there are above.
 
         Threads gain little on small factorisations and lose a great deal where other processes
-        share the cores: they wait for each other by spinning.
+        share the cores, because they wait for each other in busy loops.
         """
-        return threadpool_limits(limits=1) if size < SMALL else nullcontext()
+        return _thread_pools().limit(limits=1) if size < SMALL else nullcontext()
 
     def call(
         self,
@@ -87,7 +88,7 @@ class Host:
 
     def vectors(self, query: Any, memory: Any) -> Any:
         """vec(x b^T) for each row."""
-        return (query[:, :, None] * memory[:, None, :]).reshape(len(query), -1)
+        return vectors(query, memory)
 
     def draws(
         self,
@@ -100,9 +101,7 @@ class Host:
 
     def weights(self, seed: int, rows: int, width: int, t: Any) -> Any:
         """F, i.i.d. N(0, 1 / t)."""
-        G = random_weights(seed, rows, width, self.dtype)
-        G *= 1 / math.sqrt(t)
-        return G
+        return random_weights(seed, rows, width, self.dtype, 1 / math.sqrt(t))
 
     def noise(self, seed: int, start: int, count: int, width: int) -> Any:
         """z, i.i.d. N(0, 1)."""
@@ -221,6 +220,13 @@ def _norm_by_power(size: int, iterations: int, apply: Callable[[Any], Any]) -> f
             return value
         vector = vector / value
     return value
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """The thread pools of BLAS, looked for once: that takes milliseconds."""
+    _routines()  # SciPy has a BLAS of its own
+    return ThreadpoolController()
 
 
 def _routines() -> Any:

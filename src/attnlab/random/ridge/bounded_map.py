@@ -1,7 +1,7 @@
-"""Calls that are under way at once, in threads, while their results come in order.
+"""Calls in threads whose results are taken in order, with a bound on how many are under way.
 
-Results are taken one by one, and no more calls are started than there may be under way, so that
-what the calls hold in memory is bounded however many there are.
+No more calls are started than the bound allows until results are taken, so that what the calls hold
+in memory is bounded however many there are.
 """
 
 from collections import deque
@@ -13,21 +13,30 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def in_flight(
-    call: Callable[[T], R], items: Iterable[T], flights: int, threads: int | None = None
+def bounded_map(
+    call: Callable[[T], R], items: Iterable[T], limit: int, threads: int | None = None
 ) -> Iterator[R]:
-    """call(item) for each item, in order, up to `flights` of them started and not yet taken.
+    """call(item) for each item, in order.
 
-    They share `threads` threads, as many as flights unless given; a single flight needs none.
+    Parameters
+    ----------
+    call
+        The function.
+    items
+        Its arguments, taken one by one.
+    limit
+        At most so many calls are started and not yet taken; with 1 no thread is used.
+    threads
+        Threads that the calls share, as many as `limit` unless given.
     """
-    if flights == 1:
+    if limit == 1:
         yield from map(call, items)
         return
-    with ThreadPoolExecutor(max_workers=threads or flights) as pool:
+    with ThreadPoolExecutor(max_workers=threads or limit) as pool:
         started: deque[Future[R]] = deque()
         for item in items:
             started.append(pool.submit(call, item))
-            if len(started) == flights:
+            if len(started) == limit:
                 yield started.popleft().result()
         while started:
             yield started.popleft().result()

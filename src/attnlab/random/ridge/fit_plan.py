@@ -1,23 +1,28 @@
 """What one pass over the prompts must accumulate and where it must stop: the plan of shared fits.
 
 Models that differ in width or intercept are a family with one feature map and one Gram matrix. The
-plan also says what a pass will need: memory of m^2 numbers and not n m (unless m > n, where n m is
-the smaller), and a degree that the sample can bear.
+plan also says what a pass will need: memory of m^2 numbers for the fits and not n m (unless m > n,
+where n m is the smaller), and a degree for which the sample is large enough. Nothing is drawn
+before the memory was found to suffice.
 """
 
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
+from jaxtyping import Float
 
 from attnlab.errors import UserError
 from attnlab.maths.hermite import scaled_constants
+from attnlab.random.models import Model
 from attnlab.random.models.linear_attention import LinearAttention
 from attnlab.random.models.transformer import EquivalentModel
 from attnlab.random.problem import SingleIndexRegression
-from attnlab.random.theory.error_point import Model
 
-SCALE = 8192  # prompts that t is the mean of, always as many: F depends on no sample size
+SCALE = 8192  # prompts that t is the mean of, always as many, so that F depends on no sample size
 
 
 @dataclass(frozen=True)
@@ -113,35 +118,33 @@ def _key(model: Model) -> Any:
 def require_moments(problem: SingleIndexRegression, plan: Plan) -> None:
     """Refuse a degree at which a few prompts hold the whole Gram matrix, whatever the seed.
 
-    With q_i the second moment of prompt i's features, sum(q)^2 / sum(q^2) prompts count; below one
-    the fit is an accident of the largest norm.
+    With q_i the second moment of prompt i's features, the effective number of prompts is
+    sum(q)^2 / sum(q^2); below one the fit is determined by the prompt of largest norm alone.
     """
     models = [family.map for family in plan.families]
     high = [m for m in models if isinstance(m, EquivalentModel) and m.degree > 1]
-    if not high:
-        return
-    s = problem.all_prompts(SCALE, seed=0, tasks="pool", split="train").square_norms()
     for model in high:
-        q = (scaled_constants(model.mean, s / s.mean()) ** 2).sum(0)
+        q = (scaled_constants(model.mean, _relative_norms(problem)) ** 2).sum(0)
         count = plan.sizes[-1] * float(q.sum() ** 2 / (q**2).sum()) / SCALE
         if count < 1:
             raise UserError(
                 f"degree must be low enough for the sample: at degree {model.degree} and "
-                f"d = {problem.d} the {plan.sizes[-1]} prompts count for {count:.2g}, got "
-                f"{model.degree}."
+                f"d = {problem.d} the effective number of {plan.sizes[-1]} prompts is {count:.2g}, "
+                f"got {model.degree}."
             )
 
 
-def memory_needed(
-    problem: SingleIndexRegression,
-    models: Sequence[Model],
-    n: Sequence[int],
-    block: int = 2048,
-) -> float:
+@lru_cache(maxsize=8)
+def _relative_norms(problem: SingleIndexRegression) -> Float[np.ndarray, " n"]:
+    """|vec H|^2 over its mean, for SCALE prompts."""
+    s = problem.all_prompts(SCALE, seed=0, tasks="pool", split="train").square_norms()
+    return s / s.mean()
+
+
+def memory_needed(problem: SingleIndexRegression, plan: Plan, test: int) -> float:
     """Bytes at the worst moment: m^2 for each family, not n m, unless m exceeds n."""
-    plan = plan_fits(problem, models, n, block)
-    D, widest = problem.directions, plan.widest
-    rows = min(block, max(n))
+    D, widest, n = problem.directions, plan.widest, plan.sizes[-1]
+    rows = min(plan.block, n)
     # F, a block's vec H, U, z and their float64 copy, and the rows of every family.
     total = 4.0 * D * widest + 4.0 * rows * (D + (4 + len(plan.families)) * widest)
     largest = 0
@@ -149,4 +152,5 @@ def memory_needed(
         total += 8.0 * family.primal**2 + 4.0 * family.kept * family.dual
         largest = max(largest, family.primal, family.kept)
     # A product in float32, the kernel or the centred copy, and the factor.
-    return total + (4.0 + 8.0 + 8.0) * largest**2
+    total += (4.0 + 8.0 + 8.0) * largest**2
+    return total + problem.memory_needed(max(n, SCALE if widest else n) + 2 * test)

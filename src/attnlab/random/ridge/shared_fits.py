@@ -1,8 +1,8 @@
 """One draw, all fits: what models, sizes and ridges share in a run of the simulation.
 
-All families of random features use the same pre-activations U = H F, computed once a block, while
-the prompts stream by. What is done to a block is a few steps, shared by all families of one shape,
-so that an accelerator has few programs; fits are launched together and waited for together.
+All families of random features use the same pre-activations U = H F, computed once for each block
+of prompts. A block is processed in a few steps, which all families of one shape share, so that an
+accelerator has few programs; fits are launched together and waited for together.
 """
 
 import math
@@ -12,35 +12,30 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.random.models import Model
 from attnlab.random.models.linear_attention import LinearAttention
-from attnlab.random.problem import Prompts, SingleIndexRegression, rescaled
+from attnlab.random.problem import SingleIndexRegression
+from attnlab.random.prompts import Prompts, rescaled
 from attnlab.random.ridge.arrays import Arrays
 from attnlab.random.ridge.fit_plan import SCALE, Family, Plan, even_blocks
-from attnlab.random.ridge.normal_equations import (
-    Kernel,
-    Launched,
-    RidgeFit,
-    add_rows,
-    launch_primal,
-    no_rows,
-    settle,
-)
-from attnlab.random.theory.error_point import Model
+from attnlab.random.ridge.fits import Launched, RidgeFit, settle
+from attnlab.random.ridge.kernel import RidgeKernel
+from attnlab.random.ridge.system import RidgeSystem
 
 TESTED = ("icl", "idg")
 
 
 @dataclass
-class Outcome:
-    """A fit and its test errors, with their spread over test prompts, by kind (icl, idg)."""
+class EvaluatedFit:
+    """A fit and its test errors by kind (icl, idg), with standard errors over test prompts."""
 
     fit: RidgeFit
     error: dict[str, float] = field(default_factory=dict)
-    spread: dict[str, float] = field(default_factory=dict)
+    standard_error: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Drawn:
+class RunPrompts:
     """The scale t = tr Cov(vec H) and the prompts of one run: train, icl and idg."""
 
     t: Any
@@ -49,7 +44,7 @@ class Drawn:
     idg: Prompts
 
 
-Key = tuple[Model, int, float]
+FitKey = tuple[Model, int, float]  # model, n and ridge
 
 
 def draw(
@@ -59,14 +54,14 @@ def draw(
     test: int,
     rescale: bool,
     arrays: Arrays,
-) -> Drawn:
-    """What one run draws, F and z apart; it can be done ahead of the fits."""
+) -> RunPrompts:
+    """The prompts of one run, which can be drawn before the fits begin; F and z are drawn there."""
     n = plan.sizes[-1]
     train = max(n, SCALE) if plan.widest or rescale else n
     found = arrays.draws(
         problem, seed, [("pool", "train", train), ("fresh", "test", test), ("pool", "test", test)]
     )
-    return Drawn(*arrays.call(_scaled, (n, rescale), *found))
+    return RunPrompts(*arrays.call(_scaled, (n, rescale), *found))
 
 
 def _scaled(
@@ -85,28 +80,42 @@ def run_fits(
     plan: Plan,
     ridges: Sequence[float],
     seed: int,
-    drawn: Drawn,
+    prompts: RunPrompts,
     arrays: Arrays,
-) -> list[tuple[Key, Outcome]]:
-    """One run: fit and test everything in the plan on what was drawn for it."""
-    F = arrays.weights(seed, problem.directions, plan.widest, drawn.t) if plan.widest else None
+) -> list[tuple[FitKey, EvaluatedFit]]:
+    """One run: fit and evaluate everything in the plan on the prompts that were drawn for it."""
+    fits, F = train_fits(problem, plan, ridges, seed, prompts, arrays)
+    for kind in TESTED:
+        _test(plan, fits, getattr(prompts, kind), F, kind, arrays)
+    return [pair for of_family in fits for pair in of_family]
+
+
+def train_fits(
+    problem: SingleIndexRegression,
+    plan: Plan,
+    ridges: Sequence[float],
+    seed: int,
+    prompts: RunPrompts,
+    arrays: Arrays,
+) -> tuple[list[list[tuple[FitKey, EvaluatedFit]]], Any]:
+    """All fits by family, not yet evaluated, and F (None where no model has random features)."""
+    F = arrays.weights(seed, problem.directions, plan.widest, prompts.t) if plan.widest else None
     fits = _Fits(plan, ridges, problem.d, arrays)
-    parts = _train_primal(plan, fits, drawn.train, F, seed, arrays)
+    parts = _train_primal(plan, fits, prompts.train, F, seed, arrays)
     for i, family in enumerate(plan.families):
         if family.kept:
-            _train_dual(plan, fits, i, Kernel(arrays, parts[i], drawn.train.label, family.kept))
+            kernel = RidgeKernel(arrays, parts[i], prompts.train.label, family.kept)
+            _train_dual(plan, fits, i, kernel)
             parts[i] = []
-    for kind in TESTED:
-        _test(plan, fits.of_family, getattr(drawn, kind), F, kind, arrays)
-    return [pair for of_family in fits.of_family for pair in of_family]
+    return fits.of_family, F
 
 
 class _Fits:
-    """The fits of a run as they are found, by family."""
+    """The fits of one run by family, as they are computed."""
 
     def __init__(self, plan: Plan, ridges: Sequence[float], d: int, arrays: Arrays) -> None:
         self.ridges, self.d, self.arrays = ridges, d, arrays
-        self.of_family: list[list[tuple[Key, Outcome]]] = [[] for _ in plan.families]
+        self.of_family: list[list[tuple[FitKey, EvaluatedFit]]] = [[] for _ in plan.families]
 
     def penalties(self, n: int) -> list[float]:
         return [value * n / self.d for value in self.ridges]
@@ -115,14 +124,14 @@ class _Fits:
         found = settle(self.arrays, [one for _, _, one in launched])
         for (i, model, _), fits in zip(launched, found, strict=True):
             for value, fit in zip(self.ridges, fits, strict=True):
-                self.of_family[i].append(((model, fit.n, value), Outcome(fit)))
+                self.of_family[i].append(((model, fit.n, value), EvaluatedFit(fit)))
 
 
 def _train_primal(
     plan: Plan, fits: _Fits, prompts: Prompts, F: Any, seed: int, arrays: Arrays
 ) -> list[list[Any]]:
-    """Fit all with m <= n as the prompts stream by; the rows that the others need are returned."""
-    sums = [arrays.call(no_rows, (family.primal,)) for family in plan.families]
+    """Fit all with m <= n while the blocks pass, and return the rows that the others need."""
+    systems = [RidgeSystem(arrays, f.primal) if f.primal else None for f in plan.families]
     parts: list[list[Any]] = [[] for _ in plan.families]
     for start, stop in plan.blocks():
         count = stop - start
@@ -133,25 +142,19 @@ def _train_primal(
         )
         values = (np.int32(start), prompts, F, z)
         rows, labels = arrays.call(_train_block, (layout, count), *values)
-        for i, family in enumerate(plan.families):
-            if family.primal:
-                values = (sums[i], rows[i], labels)
-                sums[i] = arrays.call(add_rows, (family.primal,), *values, donate=1)
+        for i, (family, system) in enumerate(zip(plan.families, systems, strict=True)):
+            if system is not None:
+                system.add(rows[i], labels)
             if start < family.kept:
                 parts[i].append(rows[i])
         if stop in plan.sizes:
+            penalties = fits.penalties(stop)
             fits.settle(
                 [
-                    (
-                        i,
-                        model,
-                        launch_primal(
-                            arrays, sums[i], stop, m, fits.penalties(stop), _intercept(model)
-                        ),
-                    )
-                    for i, family in enumerate(plan.families)
+                    (i, model, system.launch(penalties, m, _intercept(model)))
+                    for i, (family, system) in enumerate(zip(plan.families, systems, strict=True))
                     for model, m in family.members
-                    if m <= stop
+                    if system is not None and m <= stop
                 ]
             )
     return parts
@@ -171,7 +174,7 @@ def _train_block(
     return tuple(_map(arrays, *of_family, H, U, z) for of_family in layout), y
 
 
-def _train_dual(plan: Plan, fits: _Fits, i: int, kernel: Kernel) -> None:
+def _train_dual(plan: Plan, fits: _Fits, i: int, kernel: RidgeKernel) -> None:
     """Fit all of a family with m > n, from narrow to wide."""
     family: Family = plan.families[i]
     for width in sorted({m for _, m in family.members if m > plan.sizes[0]}):
@@ -188,25 +191,26 @@ def _train_dual(plan: Plan, fits: _Fits, i: int, kernel: Kernel) -> None:
 
 def _test(
     plan: Plan,
-    fits: list[list[tuple[Key, Outcome]]],
+    fits: list[list[tuple[FitKey, EvaluatedFit]]],
     prompts: Prompts,
     F: Any,
     kind: str,
     arrays: Arrays,
 ) -> None:
     count = len(prompts.label)
-    groups = [_groups([outcome.fit for _, outcome in of_family]) for of_family in fits]
-    constants = [np.array([outcome.fit.intercept for _, outcome in of]) for of in fits]
+    groups = [_groups([evaluated.fit for _, evaluated in of_family]) for of_family in fits]
+    constants = [np.array([evaluated.fit.intercept for _, evaluated in of]) for of in fits]
     maps = tuple(family.map for family in plan.families)
     sums: Any = [np.zeros((len(of_family), 2)) for of_family in fits]
     for start, stop in even_blocks(count, plan.block):
         values = (np.int32(start), prompts, F, groups, constants)
         sums = arrays.call(_test_block, (maps, stop - start), sums, *values)
     for family, of_family, squares in zip(plan.families, fits, arrays.get(sums), strict=True):
-        for (_, outcome), (total, fourth) in zip(of_family, squares, strict=True):
+        for (_, evaluated), (total, fourth) in zip(of_family, squares, strict=True):
             mean = total / count
-            outcome.error[kind] = float(mean + family.noise**2 * outcome.fit.square_norm)
-            outcome.spread[kind] = math.sqrt(max(fourth / count - mean**2, 0.0) / (count - 1))
+            variance = max(fourth / count - mean**2, 0.0) / (count - 1)
+            evaluated.error[kind] = float(mean + family.noise**2 * evaluated.fit.square_norm)
+            evaluated.standard_error[kind] = math.sqrt(variance)
 
 
 def _groups(fits: list[RidgeFit]) -> list[Any]:

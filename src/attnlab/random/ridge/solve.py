@@ -1,8 +1,8 @@
 """(A + penalty) x = right for several penalties, A given by its lower triangle.
 
 Two solvers with one signature, as steps over `attnlab.random.ridge.arrays`: a Cholesky
-factorisation per penalty, or one eigendecomposition for all. Each says how well conditioned a
-system was, and the second leaves out the directions that are nothing but rounding.
+factorisation per penalty, or one eigendecomposition for all. Each returns the condition numbers,
+and the second leaves out the directions that are nothing but rounding.
 """
 
 import math
@@ -14,13 +14,14 @@ from jaxtyping import Bool, Float
 from attnlab.random.ridge.arrays import Arrays
 
 EPSILON = float(np.finfo(np.float64).eps)
-# A Cholesky solution stands while the condition number is this factor below 1 / eps. The worst case
-# is a factor m, rounding in practice a few; an eigendecomposition costs 30 factorisations.
+# A Cholesky solution is accepted while the condition number is below 1 / eps by this factor. In the
+# worst case rounding loses a factor m, in practice a few; an eigendecomposition costs as much as 30
+# factorisations.
 MARGIN = 64
 
 
 def by_cholesky(arrays: Arrays, lower: Any, right: Any, penalties: Any) -> tuple[Any, Any, Any]:
-    """Solutions, condition numbers from below (not numbers where it failed), and zeros."""
+    """Solutions, lower bounds of condition numbers (NaN where it failed), and zeros."""
     top = arrays.norm(lower)
 
     def one(penalty: Any) -> tuple[Any, ...]:
@@ -47,5 +48,5 @@ def by_eigh(arrays: Arrays, lower: Any, right: Any, penalties: Any) -> tuple[Any
 
 
 def trusted(conditions: Float[np.ndarray, " p"]) -> Bool[np.ndarray, " p"]:
-    """Whether a Cholesky solution of each condition number stands; one that failed does not."""
+    """Whether a Cholesky solution of each condition number is accepted; a NaN is not."""
     return conditions * MARGIN * EPSILON < 1

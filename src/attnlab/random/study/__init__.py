@@ -1,9 +1,8 @@
 """Study `random`: random transformers with an MLP head, and the models they are equivalent to.
 
 Source: Demir, Dogan, "Asymptotic Study of In-Context Learning with Random Transformers through
-Equivalent Models" (arXiv 2509.15152). The mathematics lives in the
-other folders of `attnlab.random`; this one only says what to compute, what to draw and what to
-check.
+Equivalent Models" (arXiv 2509.15152). The mathematics is in the other folders of
+`attnlab.random`; this one says what to compute, what to draw and what to check.
 """
 
 from attnlab.lab.study import Study
@@ -17,8 +16,9 @@ from attnlab.random.study import (
     figures,
     figures_diagnostics,
 )
-from attnlab.random.study.cells import KINDS
-from attnlab.random.study.grids import cells
+from attnlab.random.study.cells import laws, run
+from attnlab.random.study.cells_checks import distance, numbers, reduction
+from attnlab.random.study.grids import cells as cells_of
 
 study = Study(
     name="random",
@@ -27,10 +27,11 @@ study = Study(
     "through Equivalent Models”, 2025, arXiv:2509.15152",
     summary="A transformer whose MLP has fixed random weights learns to regress in context by "
     "ridge regression on its last layer. The paper says that it is equivalent to a polynomial "
-    "model with noise and shows its error against samples, context length and width; here the "
-    "errors are simulated beside closed-form laws, with an intercept and a constant as controls.",
-    kinds=KINDS,
-    cells=cells,
+    "model with noise, and shows its error against the number of prompts, the context length and "
+    "the width. Here the errors are simulated and compared with closed-form laws, with an "
+    "intercept and a constant predictor as controls.",
+    kinds=(run, laws, distance, reduction, numbers),
+    cells=cells_of,
     figures=(*figures.FIGURES, *figures_diagnostics.FIGURES),
     claims=(
         *claims_theory.CLAIMS,

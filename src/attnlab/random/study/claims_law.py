@@ -1,7 +1,7 @@
 """Claims about the laws: the refinement against simulation, and what the laws imply.
 
-The laws of the random transformer are derived in this project; the docs page of the study says
-what of them is established and what is conjectured.
+The laws of the random transformer are derived in this project; the documentation of the study says
+which parts are established and which are conjectured.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import statistics
 
 from attnlab.lab.study import Claim, Judgement, View
 from attnlab.random.study import grids, results
-from attnlab.random.study.results import LEVEL, Mean
-from attnlab.stats.rounding import below
+from attnlab.stats import LEVEL, Estimate, below, student_threshold
 
 AGREES = 0.05
 
@@ -22,30 +21,32 @@ def _refinement(view: View, name: str, agrees: float) -> Judgement:
     points, overall, spread = [], [], 0.0
     sizes = [d for d in grids.size(view.scale).dimensions if d >= 20]
     for d in sizes:
-        found = results.by_key(view, grids.size_runs(view.scale, view.seed, d))
+        found = results.by_place(view, grids.size_runs(view.scale, view.seed, d))
         refined = results.laws(view, grids.size_laws(view.scale, view.seed, d), "refined")
-        keys = [key for key in found if key.model in ("relu", "tanh")]
-        for key in keys:
-            mean, law = results.mean(found[key], name), refined[key]
+        places = [place for place in found if place.model in ("relu", "tanh")]
+        for place in places:
+            mean, law = results.mean(found[place], name), refined[place]
             own = law.standard_error / law.icl
             spread = max(spread, own)
             off = math.log(mean.value / getattr(law, name))
-            points.append(Mean(off, math.hypot(mean.error / mean.value, own), mean.runs))
-        runs = len(found[keys[0]])
-        means = {key: results.mean(found[key], name).value for key in keys}
+            error = math.hypot(mean.standard_error / mean.value, own)
+            points.append(Estimate(off, error, mean.samples))
+        runs = len(found[places[0]])
+        means = {place: results.mean(found[place], name).value for place in places}
         overall.append(
-            results.mean_of(
-                statistics.fmean(getattr(found[key][run], name) / means[key] for key in keys)
+            Estimate.of(
+                statistics.fmean(getattr(found[p][run], name) / means[p] for p in places)
                 for run in range(runs)
             )
         )
     error, allowed = results.pooled(points)
     worst = max(abs(point.value) for point in points)
     middle = statistics.fmean(point.value for point in points)
-    # All points of a run share its draw; what the runs' means scatter is the error of the middle.
-    total = math.sqrt(sum(o.error**2 for o in overall)) / len(overall)
+    # All points of a run share its draw, so that the standard error of the overall mean comes from
+    # how much the means of the runs differ.
+    total = math.hypot(*(o.standard_error for o in overall)) / len(overall)
     total = math.hypot(total, spread)
-    wide = results.student(sum(o.runs - 1 for o in overall))
+    wide = student_threshold(results.freedom(overall))
     agreed = worst <= agrees + allowed * error and abs(middle) <= agrees + wide * total
     verdict = "fails"
     if agreed:
@@ -56,57 +57,57 @@ def _refinement(view: View, name: str, agrees: float) -> Judgement:
         f"simulation over refinement {math.exp(middle):.3f} ± {total:.3f} on average, at most "
         f"{worst:.1%} off on {len(points)} points at d = {', '.join(map(str, sizes))}",
         1.0,
-        f"{agrees:.0%} plus {allowed:.1f} standard errors of {error:.3f} a point and {wide:.1f} of "
-        f"{total:.3f} on average (Student, level {LEVEL:g} each)",
-        f"The average is known to {wide * total:.0%} only; known from larger runs: 2 to 6% below "
-        "for a tanh target at n = 3 d², l = 2 d. '--scale paper' has more and larger runs."
+        f"{agrees:.0%} plus {allowed:.1f} standard errors of {error:.3f} for each point and "
+        f"{wide:.1f} of {total:.3f} for the average (Student, level {LEVEL:g} each)",
+        f"The average is known to {wide * total:.0%} only. Larger simulations gave 2 to 6% less "
+        "than the refinement for a tanh target at n = 3 d², l = 2 d. '--scale paper' has more and "
+        "larger runs."
         if verdict == "undecided at this scale"
         else "",
     )
 
 
 def _rescaled(view: View) -> Judgement:
-    """Half the log gap of plain prompts against that of the same prompts at equal norm."""
+    """The log gap to the limit law at equal norms, against half of that as drawn."""
     d = grids.size(view.scale).dimensions[1]
-    plain = results.by_key(view, grids.size_runs(view.scale, view.seed, d))
-    fixed = results.by_key(view, grids.size_runs(view.scale, view.seed, d, rescale=True))
+    plain = results.by_place(view, grids.size_runs(view.scale, view.seed, d))
+    fixed = results.by_place(view, grids.size_runs(view.scale, view.seed, d, rescale=True))
     limit = results.laws(view, grids.size_laws(view.scale, view.seed, d), "limit")
-    keys = [key for key in plain if key.model == "relu"]
+    places = [place for place in plain if place.model == "relu"]
 
     def gaps(found: dict) -> list[float]:
-        runs = len(found[keys[0]])
+        runs = len(found[places[0]])
         return [
-            statistics.fmean(math.log(found[key][run].icl / limit[key].icl) for key in keys)
+            statistics.fmean(math.log(found[p][run].icl / limit[p].icl) for p in places)
             for run in range(runs)
         ]
 
     before, after = gaps(plain), gaps(fixed)
-    gained = results.mean_of(b / 2 - a for b, a in zip(before, after, strict=True))
-    allowed = results.student(gained.runs - 1)
-    first, second = results.mean_of(before), results.mean_of(after)
-    # Either the law is met outright, or more than half of the gap is gone.
-    met = abs(second.value) <= allowed * second.error + 2 / d
+    gained = Estimate.of(b / 2 - a for b, a in zip(before, after, strict=True))
+    allowed = student_threshold(results.freedom([gained]))
+    first, second = Estimate.of(before), Estimate.of(after)
+    met = abs(second.value) <= allowed * second.standard_error + 2 / d
     verdict = "holds" if met and gained.value > 0 else "fails"
     return Judgement(
         verdict,
-        f"log(simulation / limit law) {first.value:+.3f} ± {first.error:.3f} plain, "
-        f"{second.value:+.3f} ± {second.error:.3f} at equal norms (ReLU, d = {d})",
+        f"log(simulation / limit law) {first.value:+.3f} ± {first.standard_error:.3f} as drawn, "
+        f"{second.value:+.3f} ± {second.standard_error:.3f} at equal norms (ReLU, d = {d})",
         "0 at equal norms",
-        f"{allowed:.1f} standard errors (Student, level {LEVEL:g}) plus 2/d, and more than half "
-        "of the gap gone",
-        "Both use the same draws: the norm's fluctuation is most of the finite-size gap.",
+        f"{allowed:.1f} standard errors (Student, level {LEVEL:g}) plus 2/d, and less than half of "
+        "the gap left",
+        "Both use the same draws: the fluctuation of the norms is most of the finite-size gap.",
     )
 
 
-def _table(view: View, name: str, tolerance: float, told: str) -> Judgement:
+def _table(view: View, name: str, tolerance: float, reference: str) -> Judgement:
     rows = results.table(view, grids.law_numbers(), name)
     worst = max(abs(row.value / row.reference - 1) for row in rows)
     values = ", ".join(f"{row.value:.5f}" for row in rows)
     return Judgement(
         "holds" if worst <= tolerance else "fails",
         f"{values}; relative difference {below(worst, tolerance)}",
-        told,
-        f"{tolerance:g}: formulas evaluated to rounding and a limit taken at finite width",
+        reference,
+        f"{tolerance:g}: formulas evaluated to rounding, and a limit replaced by a finite width",
     )
 
 
@@ -133,7 +134,7 @@ def _context(view: View) -> Judgement:
         "holds" if right else "fails",
         "; ".join(f"{model} {row.value:.3f} at l = {row.at:g} d" for model, row in best.items()),
         "ReLU 8 d, tanh and linear d to 2 d",
-        "exact within the law, on a grid of factor 2 in l",
+        "exact in the limit, on a grid of lengths that differ by factors of 2",
     )
 
 
@@ -168,21 +169,22 @@ CLAIMS = (
     Claim(
         "law-reduces-to-lu",
         "ours",
-        "Without the non-linear rest c* the law is Lu et al.'s.",
+        "For an activation without a non-linear part (c* = 0) the law is that of Lu et al.",
         lambda view: _table(view, "reduces to Lu", 1e-6, "1.66351, 0.91434; 1.01923, 0.45717"),
     ),
     Claim(
         "never-beats-linear",
         "ours",
-        "Within the law no random transformer at its best ridge beats linear attention with an "
-        "intercept at its best ridge.",
+        "In the limit no random transformer at its best ridge has a smaller error than linear "
+        "attention with an intercept at its best ridge.",
         _never,
         ("best-ridge",),
     ),
     Claim(
         "context-length-minimum",
         "ours",
-        "Ridgeless, the best context length is finite: 8 d for ReLU, d to 2 d for tanh and linear.",
+        "Without a ridge the best context length is finite: 8 d for ReLU, d to 2 d for tanh and "
+        "linear attention.",
         _context,
         ("fig-2a",),
     ),

@@ -1,7 +1,7 @@
-"""Theorem 3: the transformers against their equivalent models, by dimension and figure by figure.
+"""Theorem 3: the transformers against their equivalent models, by dimension and by figure.
 
-The limit of both is the same law; what differs at finite d is of order 1/d, and the refinement
-predicts it. Degree 1 is compared, since higher degrees share its limit.
+Both have the same limit law; they differ at finite d by terms of order 1/d, which the refinement
+predicts. Degree 1 is compared, since higher degrees share its limit.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from attnlab.lab.cell import Cell
 from attnlab.lab.study import Claim, Judgement, View
 from attnlab.random.study import grids, results
 from attnlab.random.study.panels import LENGTHS
-from attnlab.random.study.results import LEVEL, Mean
+from attnlab.stats import LEVEL, Estimate, limit, student_threshold
 
 DEMIR = "Demir, Dogan"
 RESOLVED = 0.1  # how well a log ratio must be known to decide about its limit
@@ -23,7 +23,7 @@ WIDEST = 1 / 3  # largest finite-size gap, as a log ratio, at which a figure sti
 
 def _ratios(view: View, activation: str, d: int) -> list[list[float]]:
     """log(transformer / degree-1 model): a list over runs for each width and ridge."""
-    found = results.by_key(view, grids.size_runs(view.scale, view.seed, d))
+    found = results.by_place(view, grids.size_runs(view.scale, view.seed, d))
     return [
         [math.log(row.icl / other.icl) for row, other in zip(rows, others, strict=True)]
         for _, rows, others in results.pairs(found, activation, f"{activation} r=1")
@@ -34,27 +34,27 @@ def _theorem(view: View, activation: str) -> Judgement:
     sizes = grids.size(view.scale).dimensions
     logs = [_ratios(view, activation, d) for d in sizes]
     points = [
-        results.mean_of(statistics.fmean(each) for each in zip(*several, strict=True))
+        Estimate.of(statistics.fmean(each) for each in zip(*several, strict=True))
         for several in logs
     ]
-    fit = results.in_inverse(sizes, points)
-    allowed = results.student(fit.runs)
-    # One line in 1/d can only describe gaps that all go the same way.
+    found = limit(sizes, points).limit
+    allowed = student_threshold(results.freedom(points))
+    # A straight line in 1/d can describe the gaps only if all have the same sign.
     gaps = [statistics.fmean(map(statistics.fmean, each)) for each in zip(*logs, strict=True)]
     alike = min(gaps) >= 0 or max(gaps) <= 0
-    known = allowed * fit.error
+    known = allowed * found.standard_error
     verdict = "undecided at this scale"
     if alike:
-        consistent = abs(fit.limit) <= allowed * fit.error
+        consistent = abs(found.value) <= known
         verdict = "fails" if not consistent else "holds" if known <= RESOLVED else verdict
-    told = ", ".join(f"{p.value:+.3f}" for p in points)
+    ratios = ", ".join(f"{p.value:+.3f}" for p in points)
     return Judgement(
         verdict,
-        f"log ratio {told} at d = {', '.join(map(str, sizes))}; extrapolated {fit.limit:+.3f} ± "
-        f"{fit.error:.3f}",
+        f"log ratio {ratios} at d = {', '.join(map(str, sizes))}; extrapolated "
+        f"{found.value:+.3f} ± {found.standard_error:.3f}",
         "0 in the limit, with a gap of order 1/d",
         f"{allowed:.1f} standard errors of a in a + b/d (Student, level {LEVEL:g}); decided if the "
-        f"gaps of all widths and ridges go the same way and a is known to {RESOLVED:g}",
+        f"gaps of all widths and ridges have the same sign and a is known to {RESOLVED:g}",
         ""
         if verdict != "undecided at this scale"
         else f"The gaps run from {min(gaps):+.3f} to {max(gaps):+.3f} over widths and ridges, and "
@@ -81,8 +81,8 @@ def _at_equal_norms(
     )
 
 
-def _agreement(view: View, runs: list[Cell], activations: Sequence[str]) -> list[Mean]:
-    found = results.by_key(view, runs)
+def _agreement(view: View, runs: list[Cell], activations: Sequence[str]) -> list[Estimate]:
+    found = results.by_place(view, runs)
     return [
         results.log_ratio(rows, others)
         for activation in activations
@@ -107,20 +107,20 @@ def _sign(view: View) -> Judgement:
 
 
 def _figure(view: View, panels: Sequence[tuple[list[Cell], Cell]]) -> Judgement:
-    """Transformer over degree-1 model at every point, within noise and the predicted 1/d terms."""
+    """Transformer over degree-1 model at every point, up to noise and the predicted 1/d terms."""
     points, allowances = [], []
     for runs, law_cell in panels:
-        found = results.by_key(view, runs)
-        limit = results.laws(view, law_cell, "limit")
+        found = results.by_place(view, runs)
+        limits = results.laws(view, law_cell, "limit")
         refined = results.laws(view, law_cell, "refined")
         for activation in ("relu", "tanh"):
-            for key, rows, others in results.pairs(found, activation, f"{activation} r=1"):
-                other = key._replace(model=f"{activation} r=1")
+            for place, rows, others in results.pairs(found, activation, f"{activation} r=1"):
+                other = place._replace(model=f"{activation} r=1")
                 if results.diagnosed(rows) or results.diagnosed(others):
                     continue
                 points.append(results.log_ratio(rows, others))
                 allowances.append(
-                    sum(abs(math.log(refined[k].icl / limit[k].icl)) for k in (key, other))
+                    sum(abs(math.log(refined[k].icl / limits[k].icl)) for k in (place, other))
                 )
     error, allowed = results.pooled(points)
     excess = max(abs(p.value) - a for p, a in zip(points, allowances, strict=True))
@@ -203,7 +203,7 @@ CLAIMS = (
     Claim(
         "sign-beyond-theorem-3",
         "ours",
-        "The activation sign is not Lipschitz, as Theorem 3 wants it; with every prompt given the "
+        "The activation sign is not Lipschitz, as Theorem 3 requires; with every prompt given the "
         "same norm its transformer and degree-1 model agree at small d nevertheless.",
         _sign,
         ("ratio",),

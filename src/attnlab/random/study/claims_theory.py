@@ -1,6 +1,6 @@
 """Claims of the theory before Theorem 3: Lemma 1, Corollary 2, and Lu et al.'s closed form.
 
-An asymptotic statement is tested by its rate: a fit of a + b/d whose a must be the limit.
+An asymptotic statement is tested by its rate: a + b/d is fitted, and a must be the limit.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import math
 from attnlab.lab.study import Claim, Judgement, View
 from attnlab.random.study import grids, results
 from attnlab.random.study.panels import SIZE_RIDGES
-from attnlab.random.study.results import LEVEL, Mean
-from attnlab.stats.rounding import below
+from attnlab.stats import LEVEL, Estimate, below, chi_square_tail, limit, student_threshold
 
 DEMIR, LU = "Demir, Dogan", "Lu, Letey, Zavatone-Veth, Maiti, Pehlevan (arXiv 2405.11751)"
 
@@ -22,20 +21,22 @@ def _vanishes(view: View, statement: str) -> Judgement:
     rows = [next(r for r in view.rows(cell) if r.statement == statement) for cell in cells]
     sizes = [cell.config.d for cell in cells]
     points = [
-        Mean(row.kurtosis * d, row.kurtosis_error * d, row.samples)
+        Estimate(row.kurtosis * d, row.kurtosis_error * d, row.samples)
         for row, d in zip(rows, sizes, strict=True)
     ]
-    fit = results.in_inverse(sizes, points)
-    # A sum of squares of Student variables is wider than chi squared; 2 covers 7 freedoms.
-    p = results.chi_square_tail(fit.misfit / 2, fit.freedom)
+    fit = limit(sizes, points)
+    # A sum of squares of Student variables has a wider law than chi squared; dividing it by 2
+    # covers standard errors of 7 degrees of freedom.
+    p = chi_square_tail(fit.chi_square / 2, fit.freedom)
     slope = math.log(rows[-1].kurtosis / rows[0].kurtosis) / math.log(sizes[-1] / sizes[0])
-    positive = fit.limit > results.student(fit.runs) * fit.error
+    threshold = student_threshold(results.freedom(points))
+    positive = fit.limit.value > threshold * fit.limit.standard_error
     return Judgement(
         "holds" if p >= LEVEL and positive and rows[-1].kurtosis < rows[0].kurtosis else "fails",
         f"excess kurtosis {rows[0].kurtosis:.2f} at d = {sizes[0]}, {rows[-1].kurtosis:.2f} at "
-        f"d = {sizes[-1]} (exponent {slope:.2f}); Kolmogorov {rows[0].kolmogorov:.3f} and "
-        f"{rows[-1].kolmogorov:.3f}, floor {rows[-1].floor:.3f}",
-        f"0 at the rate 1/d: {fit.limit:.0f}/d + {fit.slope:.0f}/d²",
+        f"d = {sizes[-1]} (exponent {slope:.2f}); Kolmogorov distance {rows[0].kolmogorov:.3f} and "
+        f"{rows[-1].kolmogorov:.3f}, of which {rows[-1].floor:.3f} comes from the sample size",
+        f"0 at the rate 1/d: {fit.limit.value:.0f}/d + {fit.slope:.0f}/d²",
         f"chi squared of A/d + B/d² on {len(sizes)} sizes at level {LEVEL:g} (p = {p:.2g}), A "
         "above 0 by a Student test",
     )
@@ -52,7 +53,7 @@ def _norms(view: View) -> Judgement:
             (off / error, plain.samples - 1),
             (fixed.kurtosis / fixed.kurtosis_error, fixed.samples - 1),
         ]
-    allowed = results.student(found[0][1], len(found))
+    allowed = student_threshold(found[0][1], len(found))
     worst = max(abs(z) for z, _ in found)
     first = view.rows(grids.distances(view.scale, view.seed)[0])[0]
     return Judgement(
@@ -88,7 +89,7 @@ def _hermite(view: View) -> Judgement:
 
 def _lu(view: View, name: str) -> Judgement:
     sizes = grids.size(view.scale).dimensions
-    runs = [results.by_key(view, grids.linear_runs(view.scale, view.seed, d)) for d in sizes]
+    runs = [results.by_place(view, grids.linear_runs(view.scale, view.seed, d)) for d in sizes]
     limits = [
         results.laws(view, grids.linear_laws(view.scale, view.seed, d), "limit") for d in sizes
     ]
@@ -98,7 +99,7 @@ def _lu(view: View, name: str) -> Judgement:
 
 def _lu_nonlinear(view: View) -> Judgement:
     sizes = grids.size(view.scale).dimensions
-    runs = [results.by_key(view, grids.size_runs(view.scale, view.seed, d)) for d in sizes]
+    runs = [results.by_place(view, grids.size_runs(view.scale, view.seed, d)) for d in sizes]
     limits = [results.laws(view, grids.size_laws(view.scale, view.seed, d), "limit") for d in sizes]
     models = ("linear", "linear+intercept")
     compared = [(m, ridge, f"{m}, λ = {ridge:g}") for m in models for ridge in SIZE_RIDGES]
@@ -107,20 +108,20 @@ def _lu_nonlinear(view: View) -> Judgement:
 
 def _extrapolated(sizes, runs, limits, compared, name: str) -> Judgement:
     """The limit law against a + b/d: the ratio of simulation and law must tend to 1."""
-    told, worst = [], 0.0
+    ratios, worst = [], 0.0
     for model, ridge, label in compared:
         points = []
         for found, law in zip(runs, limits, strict=True):
-            key = next(k for k in found if k.model == model and k.ridge == ridge)
-            mean, exact = results.mean(found[key], name), getattr(law[key], name)
-            points.append(Mean(mean.value / exact, mean.error / exact, mean.runs))
-        fit = results.in_inverse(sizes, points)
-        allowed = results.student(fit.runs, len(compared))
-        worst = max(worst, abs(fit.limit - 1) / (allowed * fit.error))
-        told.append(f"{fit.limit:.3f} ± {fit.error:.3f} ({label})")
+            place = next(p for p in found if p.model == model and p.ridge == ridge)
+            mean, exact = results.mean(found[place], name), getattr(law[place], name)
+            points.append(Estimate(mean.value / exact, mean.standard_error / exact, mean.samples))
+        ratio = limit(sizes, points).limit
+        allowed = student_threshold(results.freedom(points), len(compared))
+        worst = max(worst, abs(ratio.value - 1) / (allowed * ratio.standard_error))
+        ratios.append(f"{ratio.value:.3f} ± {ratio.standard_error:.3f} ({label})")
     return Judgement(
         "holds" if worst <= 1 else "fails",
-        "simulation over law, extrapolated in 1/d: " + ", ".join(told),
+        "simulation over law, extrapolated in 1/d: " + ", ".join(ratios),
         1.0,
         f"{len(compared)} Student tests at familywise level {LEVEL:g} on the fit of a + b/d at "
         f"d = {', '.join(map(str, sizes))}",
@@ -131,14 +132,15 @@ CLAIMS = (
     Claim(
         "lemma-1",
         f"{DEMIR}, Lemma 1",
-        "The pre-activations f^T vec(H) tend to N(0, 1); here with the rate.",
+        "The pre-activations f^T vec(H) tend to N(0, 1); we also check the rate, 1/d.",
         lambda view: _vanishes(view, "lemma-1"),
         ("gaussianity",),
     ),
     Claim(
         "lemma-1-norms",
         "ours",
-        "At finite d only the norms are not Gaussian: the excess kurtosis is 3 Var(|vec H|²/t).",
+        "At finite d the norms of the prompts explain the deviation from a Gaussian: the excess "
+        "kurtosis is 3 Var(|vec H|²/t).",
         _norms,
         ("gaussianity",),
     ),
@@ -152,7 +154,7 @@ CLAIMS = (
     Claim(
         "attention-reduction",
         f"{DEMIR}, Section 2; {LU}",
-        "Linear attention with V's last row (0, v) answers ⟨Γ, H⟩.",
+        "Linear attention whose V has the last row (0, v) answers ⟨Γ, H⟩.",
         _reduction,
     ),
     Claim(
@@ -178,7 +180,7 @@ CLAIMS = (
     Claim(
         "lu-nonlinear-target",
         "ours",
-        "What a target has beyond its linear part acts as noise in the closed form, with and "
+        "The part of a target beyond its linear part acts as noise in the closed form, with and "
         "without an intercept (ReLU target).",
         _lu_nonlinear,
         ("extrapolation",),

@@ -1,7 +1,7 @@
-"""Two models at the same points: in the limit by the laws' tables, at finite d in simulation.
+"""Two models at the same points: in the limit by the laws' tables, at finite d by simulation.
 
-Near n = d² comparisons are left out: linear attention peaks at n = d (d + 1), a transformer of
-width d² at n = d², and at finite d that alone decides which is worse.
+Points near n = d² are left out: linear attention has its peak at n = d (d + 1), a transformer of
+width d² at n = d², and at finite d that difference alone would decide which model is worse.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 from attnlab.lab.study import View
 from attnlab.random.study import grids, results
-from attnlab.random.study.panels import PSIS, Target
-from attnlab.random.study.results import LEVEL, Mean
+from attnlab.random.study.panels import PSIS, TargetName
+from attnlab.stats import LEVEL, Estimate
 
 NEAR = (0.8, 1.3)  # n / (d (d + 1)) where the peaks are
 
@@ -33,20 +33,22 @@ def law_ratios(view: View, name: str, first: str, second: str) -> dict[float, fl
     }
 
 
-def against_samples(view: View, target: Target, first: str, second: str) -> dict[float, Mean]:
+def against_samples(
+    view: View, target: TargetName, first: str, second: str
+) -> dict[float, Estimate]:
     """log(first / second) in simulation by n/d², away from the peaks."""
-    found = results.by_key(view, grids.panel_runs("n", view.scale, view.seed, target=target))
+    found = results.by_place(view, grids.panel_runs("n", view.scale, view.seed, target=target))
     d = grids.size(view.scale).d
     ratios = {}
-    for key, rows, others in results.pairs(found, first, second):
-        tau = round(key.n / (d * (d + 1)), 2)
+    for place, rows, others in results.pairs(found, first, second):
+        tau = round(place.n / (d * (d + 1)), 2)
         if not NEAR[0] < tau < NEAR[1]:
             ratios[tau] = results.log_ratio(rows, others)
     return ratios
 
 
-def contrary(points: dict[float, Mean], beyond: float = 0.0) -> tuple[list[float], str]:
-    """Where first is worse than second by more than `beyond` and the error, and the tolerance."""
+def contrary(points: dict[float, Estimate], beyond: float = 0.0) -> tuple[list[float], str]:
+    """Where log(first / second) exceeds `beyond` and what chance allows, and the tolerance."""
     error, allowed = results.pooled(list(points.values()))
     worse = [at for at, point in points.items() if point.value > beyond + allowed * error]
     return worse, (
@@ -55,11 +57,13 @@ def contrary(points: dict[float, Mean], beyond: float = 0.0) -> tuple[list[float
     )
 
 
-def overall(points: dict[float, Mean]) -> float:
+def overall(points: dict[float, Estimate]) -> float:
+    """The mean of the points."""
     return statistics.fmean(point.value for point in points.values())
 
 
 def by_width(view: View, model: str) -> dict[float, list[Any]]:
-    found = results.by_key(view, grids.panel_runs("width", view.scale, view.seed))
-    rows = [rows for key, rows in found.items() if key.model == model]
+    """The runs of one model of Figure 2(b) by m/n."""
+    found = results.by_place(view, grids.panel_runs("width", view.scale, view.seed))
+    rows = [rows for place, rows in found.items() if place.model == model]
     return dict(zip(PSIS, rows, strict=True))

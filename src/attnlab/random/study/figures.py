@@ -1,66 +1,60 @@
 """Figures 1 and 2 of the paper, with the laws and the controls drawn in.
 
 Points are simulations, with a standard error or, where a fit is ill-conditioned, the median with
-the quantiles .1 and .9. Solid lines are the finite-size refinement where there is one, dashed lines
-the limit, the dotted line the constant predictor. Drawing functions see only the published table.
+the quantiles 0.1 and 0.9. Solid lines are the finite-size refinement where there is one, dashed
+lines the limit, the dotted line the constant predictor. Drawing functions see only the published
+table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import altair as alt
+from typing import TYPE_CHECKING, Any
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Figure, View
 from attnlab.random.study import grids, results
-from attnlab.random.study.panels import LENGTHS, Target
-from attnlab.random.theory.linear_attention_law import Setting, constant_predictor, target_constants
+from attnlab.random.study.panels import LENGTHS, PanelName, TargetName
+from attnlab.random.theory.linear_attention_law import Setting, constant_error, target_constants
+
+if TYPE_CHECKING:
+    from attnlab.lab.study import Drawn
 
 Rows = list[dict[str, Any]]
-Drawn = alt.Chart | alt.LayerChart | alt.FacetChart
-LOG = alt.Scale(type="log", nice=False)
-ERROR = alt.Y("error:Q", title="in-context error", scale=LOG)
-VIRIDIS = alt.Scale(scheme="viridis")
+Position = Callable[[results.Place], float]
 
 
-def _constant(target: Target) -> float:
-    return constant_predictor(Setting(1.0, 0.5, 0.01, target_constants(target)))
+def _constant(target: TargetName) -> float:
+    return constant_error(Setting(1.0, 0.5, 0.01, target_constants(target)))
 
 
-def _points(view: View, runs: Sequence[Cell], law: Cell, place: Callable[[Any], float]) -> Rows:
-    """Simulation, limit and refinement of one panel; `place` gives x."""
+def _points(view: View, runs: Sequence[Cell], law: Cell, x_of: Position) -> Rows:
+    """Simulation, limit and refinement of one panel."""
     shown: Rows = []
-    for key, rows in results.by_key(view, runs).items():
+    for place, rows in results.by_place(view, runs).items():
         middle, low, high = results.shown(rows)
         what = "median, quantiles" if results.diagnosed(rows) else "mean, standard error"
         shown.append(
-            {**_named(key, place), "kind": what, "error": middle, "low": low, "high": high}
+            {**_named(place, x_of), "kind": what, "error": middle, "low": low, "high": high}
         )
     for which in ("limit", "refined"):
-        for key, row in results.laws(view, law, which).items():
+        for place, row in results.laws(view, law, which).items():
             if row.icl is not None:
-                shown.append({**_named(key, place), "kind": which, "error": row.icl})
+                shown.append({**_named(place, x_of), "kind": which, "error": row.icl})
     return shown
 
 
-def _named(key: results.Key, place: Callable[[Any], float]) -> dict[str, Any]:
-    model, _, degree = key.model.partition(" ")
-    return {
-        "x": place(key),
-        "model": model,
-        "degree": degree or "itself",
-        "ridge": key.ridge,
-    }
+def _named(place: results.Place, x_of: Position) -> dict[str, Any]:
+    model, _, degree = place.model.partition(" ")
+    return {"x": x_of(place), "model": model, "degree": degree or "itself", "ridge": place.ridge}
 
 
-def _samples(view: View, target: Target) -> Rows:
+def _samples(view: View, target: TargetName) -> Rows:
     d = grids.size(view.scale).d
     at = (view.scale, view.seed)
     runs = grids.panel_runs("n", *at, target=target)
     law = grids.panel_laws("n", *at, target=target)
-    rows = _points(view, runs, law, lambda key: round(key.n / (d * (d + 1)), 3))
+    rows = _points(view, runs, law, lambda place: round(place.n / (d * (d + 1)), 3))
     return [{**row, "constant": _constant(target)} for row in rows]
 
 
@@ -73,31 +67,35 @@ def _lengths(view: View) -> Rows:
             view,
             grids.panel_runs("length", *at, alpha=alpha),
             grids.panel_laws("length", *at, alpha=alpha),
-            lambda key, alpha=alpha: alpha,
+            lambda _, alpha=alpha: alpha,
         )
     ]
 
 
-def _widths(view: View, panel: Any) -> Rows:
+def _widths(view: View, panel: PanelName) -> Rows:
     at = (view.scale, view.seed)
     rows = _points(
         view,
         grids.panel_runs(panel, *at),
         grids.panel_laws(panel, *at),
-        lambda key: round(key.width / key.n, 3),
+        lambda place: round((place.width or 0) / place.n, 3),
     )
     return [{**row, "constant": _constant("relu")} for row in rows]
 
 
 def _draw(title: str, colour: str = "model") -> Callable[[Rows], Drawn]:
     def draw(rows: Rows) -> Drawn:
+        import altair as alt
+
+        log = alt.Scale(type="log", nice=False)
+        error = alt.Y("error:Q", title="in-context error", scale=log)
         hue = (
-            alt.Color("ridge:O", title="λ", scale=VIRIDIS)
+            alt.Color("ridge:O", title="λ", scale=alt.Scale(scheme="viridis"))
             if colour == "ridge"
             else alt.Color("model:N", title=None)
         )
         base = alt.Chart(alt.Data(values=rows)).encode(
-            x=alt.X("x:Q", title=title, scale=LOG), color=hue
+            x=alt.X("x:Q", title=title, scale=log), color=hue
         )
         simulated = base.transform_filter("isValid(datum.low)")
         lines = base.transform_filter("datum.degree == 'itself'")
@@ -106,7 +104,7 @@ def _draw(title: str, colour: str = "model") -> Callable[[Rows], Drawn]:
         return alt.layer(
             simulated.mark_rule(opacity=0.45).encode(y="low:Q", y2="high:Q"),
             simulated.mark_point(size=24).encode(
-                y=ERROR,
+                y=error,
                 shape=shape,
                 tooltip=[
                     "model:N",
@@ -118,8 +116,8 @@ def _draw(title: str, colour: str = "model") -> Callable[[Rows], Drawn]:
             ),
             lines.transform_filter("datum.kind == 'limit'")
             .mark_line(strokeDash=[5, 4])
-            .encode(y=ERROR),
-            lines.transform_filter("datum.kind == 'refined'").mark_line().encode(y=ERROR),
+            .encode(y=error),
+            lines.transform_filter("datum.kind == 'refined'").mark_line().encode(y=error),
             level.encode(y="constant:Q"),
         )
 
@@ -127,8 +125,9 @@ def _draw(title: str, colour: str = "model") -> Callable[[Rows], Drawn]:
 
 
 LEGEND = (
-    "Points: simulation with its standard error, or median and quantiles .1 and .9 where the fit "
-    "is ill-conditioned. Solid: refinement; dashed: limit; dotted: the constant predictor."
+    "Points are simulations with their standard errors, or medians with the quantiles 0.1 and 0.9 "
+    "where the fit is ill-conditioned. Solid lines are the refinement, dashed lines the limit, and "
+    "the dotted line is the constant predictor."
 )
 
 FIGURES = (
@@ -163,7 +162,7 @@ FIGURES = (
     Figure(
         "fig-2c",
         "Figure 2(c): error against the width for several λ",
-        f"In-context error of the ReLU transformer against m/n, a colour a ridge. {LEGEND}",
+        f"In-context error of the ReLU transformer against m/n, one colour for each λ. {LEGEND}",
         lambda view: _widths(view, "ridge"),
         _draw("m/n", "ridge"),
     ),

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
-
-import altair as alt
+from typing import TYPE_CHECKING, Any
 
 from attnlab.lab.study import Figure, View
 from attnlab.random.study import grids, results
 from attnlab.random.study.panels import PSIS, RIDGES, SMALL
 
+if TYPE_CHECKING:
+    from attnlab.lab.study import Drawn
+
 Rows = list[dict[str, Any]]
-Drawn = alt.Chart | alt.LayerChart | alt.FacetChart
-LOG = alt.Scale(type="log", nice=False)
 
 
 def _distance_rows(view: View) -> Rows:
@@ -32,11 +31,12 @@ def _distance_rows(view: View) -> Rows:
 
 
 def _draw_distances(rows: Rows) -> Drawn:
-    base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("d:Q", title="dimension d", scale=alt.Scale(type="log", nice=False))
-    )
+    import altair as alt
+
+    log = alt.Scale(type="log", nice=False)
+    base = alt.Chart(alt.Data(values=rows)).encode(x=alt.X("d:Q", title="dimension d", scale=log))
     lines = base.mark_line(point=True).encode(
-        y=alt.Y("distance:Q", title="distance from N(0, 1)", scale=LOG),
+        y=alt.Y("distance:Q", title="distance from N(0, 1)", scale=log),
         color=alt.Color("of:N", title=None),
     )
     floor = alt.Chart(alt.Data(values=rows[:1])).mark_rule(strokeDash=[4, 4])
@@ -50,10 +50,10 @@ def _ratio_rows(view: View) -> Rows:
         cells = grids.size_runs(view.scale, view.seed, d, rescale=rescale)
         if d == sizes[1]:
             cells = [*cells, *grids.sign_runs(view.scale, view.seed, rescale=rescale)]
-        found = results.by_key(view, cells)
+        found = results.by_place(view, cells)
         for activation in ("relu", "tanh", "sign"):
-            for key, first, second in results.pairs(found, activation, f"{activation} r=1"):
-                if key.ridge != SMALL or key.width is None or key.width < key.n:
+            for place, first, second in results.pairs(found, activation, f"{activation} r=1"):
+                if place.ridge != SMALL or place.width is None or place.width < place.n:
                     continue
                 ratio = results.log_ratio(first, second)
                 rows.append(
@@ -63,14 +63,16 @@ def _ratio_rows(view: View) -> Rows:
                         "pair": f"{activation} / r=1",
                         "prompts": "equal norms" if rescale else "as drawn",
                         "ratio": math.exp(ratio.value),
-                        "low": math.exp(ratio.value - ratio.error),
-                        "high": math.exp(ratio.value + ratio.error),
+                        "low": math.exp(ratio.value - ratio.standard_error),
+                        "high": math.exp(ratio.value + ratio.standard_error),
                     }
                 )
     return rows
 
 
 def _draw_ratio(rows: Rows) -> Drawn:
+    import altair as alt
+
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("inverse_d:Q", title="1/d", scale=alt.Scale(domainMin=0)),
         color=alt.Color("pair:N", title=None),
@@ -98,24 +100,26 @@ def _extrapolation_rows(view: View) -> Rows:
             (grids.size_runs(*at), grids.size_laws(*at), "ReLU target"),
         ):
             limit = results.laws(view, law, "limit")
-            for key, several in results.by_key(view, runs).items():
-                if "=" in key.model or (key.width is not None and key.width < key.n):
+            for place, several in results.by_place(view, runs).items():
+                if "=" in place.model or (place.width is not None and place.width < place.n):
                     continue
-                mean = results.mean(several)
+                mean, exact = results.mean(several), limit[place].icl
                 rows.append(
                     {
                         "inverse_d": 1 / d,
-                        "model": f"{key.model}, {name}",
-                        "ridge": key.ridge,
-                        "ratio": mean.value / limit[key].icl,
-                        "low": (mean.value - mean.error) / limit[key].icl,
-                        "high": (mean.value + mean.error) / limit[key].icl,
+                        "model": f"{place.model}, {name}",
+                        "ridge": place.ridge,
+                        "ratio": mean.value / exact,
+                        "low": (mean.value - mean.standard_error) / exact,
+                        "high": (mean.value + mean.standard_error) / exact,
                     }
                 )
     return rows
 
 
 def _draw_extrapolation(rows: Rows) -> Drawn:
+    import altair as alt
+
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("inverse_d:Q", title="1/d", scale=alt.Scale(domainMin=0)),
         color=alt.Color("model:N", title=None),
@@ -131,18 +135,18 @@ def _draw_extrapolation(rows: Rows) -> Drawn:
 
 def _ridge_rows(view: View) -> Rows:
     d = grids.size(view.scale).d
-    found = results.by_key(view, grids.panel_runs("ridge", view.scale, view.seed))
-    kept = {key: rows for key, rows in found.items() if key.model == "relu"}
-    places = dict(zip(sorted({key.width or 0 for key in kept}), PSIS, strict=True))
+    found = results.by_place(view, grids.panel_runs("ridge", view.scale, view.seed))
+    kept = {place: rows for place, rows in found.items() if place.model == "relu"}
+    ratios = dict(zip(sorted({place.width or 0 for place in kept}), PSIS, strict=True))
     rows: Rows = [
         {
-            "ratio": key.ridge / d,
-            "width": places[key.width or 0],
+            "ratio": place.ridge / d,
+            "width": ratios[place.width or 0],
             "error": results.shown(several)[0],
             "best": False,
         }
-        for key, several in kept.items()
-        if key.ridge > RIDGES[0]
+        for place, several in kept.items()
+        if place.ridge > RIDGES[0]
     ]
     cell = grids.law_numbers()
     deltas = results.table(view, cell, "best delta", "relu")
@@ -153,9 +157,12 @@ def _ridge_rows(view: View) -> Rows:
 
 
 def _draw_ridge(rows: Rows) -> Drawn:
+    import altair as alt
+
+    log = alt.Scale(type="log", nice=False)
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("ratio:Q", title="λ/d", scale=LOG),
-        y=alt.Y("error:Q", title="in-context error", scale=LOG),
+        x=alt.X("ratio:Q", title="λ/d", scale=log),
+        y=alt.Y("error:Q", title="in-context error", scale=log),
         color=alt.Color("width:O", title="m/n", scale=alt.Scale(scheme="viridis")),
     )
     return alt.layer(
@@ -169,7 +176,7 @@ FIGURES = (
         "gaussianity",
         "How Gaussian the pre-activations are (Lemma 1, Corollary 2)",
         "Kolmogorov distance and excess kurtosis of the pre-activations against d; ReLU target, "
-        "l = d. Dashed: the Kolmogorov distance of as many Gaussian samples.",
+        "l = d. The dashed line is the Kolmogorov distance of as many Gaussian samples.",
         _distance_rows,
         _draw_distances,
     ),
@@ -184,15 +191,16 @@ FIGURES = (
     Figure(
         "extrapolation",
         "Simulation over limit law, against 1/d",
-        "In-context error over its limit at n = 1.5 d², l = d, and m = 1.5 n for the transformers.",
+        "In-context error divided by its limit at n = 1.5 d², l = d, and m = 1.5 n for the "
+        "transformers.",
         _extrapolation_rows,
         _draw_extrapolation,
     ),
     Figure(
         "best-ridge",
         "The best ridge",
-        "In-context error of the ReLU transformer against λ/d, a line a width; diamonds: the best "
-        "λ/d in the limit and the error there.",
+        "In-context error of the ReLU transformer against λ/d, one line for each width. Diamonds "
+        "are the best λ/d in the limit and the error there.",
         _ridge_rows,
         _draw_ridge,
     ),

@@ -1,7 +1,7 @@
-"""Which cells each figure and claim asks for, at each scale.
+"""Which cells each figure and claim needs, at each scale.
 
 The ratios of the sweeps are the same at every scale (see `panels`); a scale sets the dimension, the
-number of runs and of test prompts. `paper` is d = 80 with 20 runs, as in Demir, Dogan
+number of runs and the number of test prompts. `paper` is d = 80 with 20 runs, as in Demir, Dogan
 (arXiv 2509.15152); the text gives no grids, so those are ours.
 """
 
@@ -13,24 +13,21 @@ from itertools import chain
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Scale
-from attnlab.random.study.cells import (
+from attnlab.random.study.cells import Laws, Run, laws, run
+from attnlab.random.study.cells_checks import (
     Distance,
-    Laws,
     Numbers,
     Reduction,
-    Run,
     distance,
-    laws,
     numbers,
     reduction,
-    run,
 )
-from attnlab.random.study.panels import LENGTHS, PanelName, Target
+from attnlab.random.study.panels import LENGTHS, PanelName, TargetName
 
 
 @dataclass(frozen=True)
 class Size:
-    """What a scale can afford."""
+    """Dimensions, runs and prompts of a scale."""
 
     d: int
     runs: int
@@ -50,6 +47,7 @@ SIZES: dict[Scale, Size] = {
 
 
 def size(scale: Scale) -> Size:
+    """The sizes of a scale."""
     return SIZES[scale]
 
 
@@ -59,7 +57,7 @@ def length_at(d: int, alpha: float) -> int:
 
 
 def panel_runs(
-    panel: PanelName, scale: Scale, seed: int, *, target: Target = "relu", alpha: float = 1.0
+    panel: PanelName, scale: Scale, seed: int, *, target: TargetName = "relu", alpha: float = 1.0
 ) -> list[Cell]:
     """The runs of one panel of Figures 1 and 2."""
     at = size(scale)
@@ -82,8 +80,9 @@ def panel_runs(
 
 
 def panel_laws(
-    panel: PanelName, scale: Scale, seed: int, *, target: Target = "relu", alpha: float = 1.0
+    panel: PanelName, scale: Scale, seed: int, *, target: TargetName = "relu", alpha: float = 1.0
 ) -> Cell:
+    """The laws of one panel of Figures 1 and 2."""
     at = size(scale)
     config = Laws(
         panel, at.d, length_at(at.d, alpha), at.d // 2, target, prompts=at.prompts, seed=seed
@@ -117,6 +116,7 @@ def sign_runs(scale: Scale, seed: int, *, rescale: bool) -> list[Cell]:
 
 
 def size_laws(scale: Scale, seed: int, d: int) -> Cell:
+    """The laws of the same point."""
     config = Laws("size", d, d, d // 2, "relu", prompts=size(scale).size_prompts, seed=seed)
     return laws(config, cost=20.0)
 
@@ -134,25 +134,29 @@ def linear_runs(scale: Scale, seed: int, d: int) -> list[Cell]:
 
 
 def linear_laws(scale: Scale, seed: int, d: int) -> Cell:
+    """The limit law of the same setting."""
     return laws(Laws("linear", d, d, d // 2, "linear", prompts=0, seed=seed))
 
 
 def distances(scale: Scale, seed: int) -> list[Cell]:
+    """The distances from Gaussian by dimension."""
     return [distance(Distance(d, d, d // 2, seed=seed), cost=d / 16) for d in size(scale).distances]
 
 
 def reductions(seed: int) -> list[Cell]:
+    """The reduction of attention, with fewer and with more pairs than dimensions."""
     return [reduction(Reduction(d, length, seed=seed)) for d, length in ((6, 4), (12, 20))]
 
 
 def law_numbers() -> Cell:
+    """The tables of the laws; they depend neither on a scale nor on a seed."""
     return numbers(Numbers(), cost=3.0)
 
 
 def cells(scale: Scale, seed: int) -> Sequence[Cell]:
-    """Everything the study asks for."""
+    """All cells of the study."""
     at = size(scale)
-    targets: tuple[Target, ...] = ("relu", "tanh")
+    targets: tuple[TargetName, ...] = ("relu", "tanh")
     others: tuple[PanelName, ...] = ("width", "ridge")
     return list(
         chain(

@@ -1,7 +1,8 @@
 """What the limit laws say by themselves, at the paper's setting: tables, limits and minima.
 
-Setting unless said otherwise: ReLU target, alpha = 1, kappa = 1/2, tau = 1.5. References are limits
-of the same formulas reached another way, or another law's value. No simulation enters.
+The setting is a ReLU target, alpha = 1, kappa = 1/2 and tau = 1.5 unless stated otherwise.
+References are limits of the same formulas computed in another way, or values of another law. No
+simulation is involved.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ DELTAS = (1e-4, 1e-6, 1e-8)
 
 @dataclass(frozen=True)
 class Number:
-    """One number of a table: what it is called, where it is taken, its value and its reference."""
+    """One number of a table: its model, the place `at` on the table's axis, value and reference."""
 
     table: str
     model: str
@@ -89,7 +90,7 @@ def _lengths(noise: float) -> Iterator[Number]:
 
 
 def _widths(setting: Setting) -> Iterator[Number]:
-    constant = linear.constant_predictor(setting)
+    constant = linear.constant_error(setting)
     for psi in (*NARROW, 1.1, 1.5, 2.0, 3.0, 10.0, 100.0, WIDE):
         for model in ("relu", "tanh"):
             error = _features(setting, model, TAU, psi).errors().icl
@@ -100,7 +101,7 @@ def _samples(noise: float) -> Iterator[Number]:
     """Error against n/d^2 with m = d^2, as in Figure 1; tau = 1 has no finite limit."""
     for target in ("relu", "tanh"):
         setting = Setting(1.0, KAPPA, noise, target_constants(target))
-        constant = linear.constant_predictor(setting)
+        constant = linear.constant_error(setting)
         for tau in TAUS:
             if tau == 1.0:
                 continue

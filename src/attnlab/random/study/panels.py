@@ -1,4 +1,4 @@
-"""What a panel fits: models, sample sizes and ridges, placed by ratios that do not depend on d.
+"""What a panel fits: models, sample sizes and ridges, given by ratios that do not depend on d.
 
 Figure 1 varies n (panel `n`); Figure 2 varies l (`length`), m (`width`) and m with the ridge
 (`ridge`). `size` repeats two widths and two ridges at several d, `linear` does so for linear
@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from attnlab import arguments
+from attnlab.random.models import Model
 from attnlab.random.models.linear_attention import LinearAttention
 from attnlab.random.models.transformer import EquivalentModel, RandomTransformer
 from attnlab.random.problem import SingleIndexRegression
 from attnlab.random.theory.law import samples
 
-Model = LinearAttention | RandomTransformer | EquivalentModel
 PanelName = Literal["n", "length", "width", "ridge", "size", "linear", "sign"]
 PANELS: tuple[PanelName, ...] = ("n", "length", "width", "ridge", "size", "linear", "sign")
-Target = Literal["relu", "tanh", "linear"]
-TARGETS: tuple[Target, ...] = ("relu", "tanh", "linear")
+TargetName = Literal["relu", "tanh", "linear"]
+TARGETS: tuple[TargetName, ...] = ("relu", "tanh", "linear")
 
 TAUS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 2.5, 3.0)
 PSIS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5, 2.0, 3.0)
@@ -44,6 +44,7 @@ class Grid:
 
 
 def grid(panel: PanelName, problem: SingleIndexRegression) -> Grid:
+    """The models, sample sizes and ridges of a panel at the dimension of the problem."""
     arguments.one_of("panel", panel, PANELS)
     n, square = samples(problem, TAU), problem.d**2
     both: dict[str, tuple[int, ...]] = dict.fromkeys(ACTIVATIONS, DEGREES)

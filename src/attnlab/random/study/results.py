@@ -1,24 +1,26 @@
-"""Stored runs as numbers with errors: means, log ratios within a run, and fits against 1/d.
+"""Stored runs as estimates: means over runs, log ratios within a run, and the laws beside them.
 
-All tolerances of the study come from here. With few runs a mean has a Student law, not a normal
-one, and several comparisons share a level by Bonferroni.
+All tolerances of the study come from `attnlab.stats`: with few runs a mean has a Student law, not a
+normal one, and several comparisons share a level by Bonferroni.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import View
+from attnlab.stats import Estimate, student_threshold
 
-LEVEL = 1e-4  # probability that a true statement is refused, each claim
+LEAST = 1e-3  # below which the end of an error bar is not drawn on a logarithmic axis
 
 
-class Key(NamedTuple):
+class Place(NamedTuple):
     """Where a model was fitted."""
 
     model: str
@@ -27,121 +29,67 @@ class Key(NamedTuple):
     ridge: float
 
 
-@dataclass(frozen=True)
-class Mean:
-    """A mean over runs, its standard error and the number of runs."""
-
-    value: float
-    error: float
-    runs: int
+def place_of(row: Any) -> Place:
+    """The place of a stored row, of a run or of a law."""
+    return Place(row.model, row.n, row.width, row.ridge)
 
 
-def key_of(row: Any) -> Key:
-    return Key(row.model, row.n, row.width, row.ridge)
-
-
-def by_key(view: View, cells: Sequence[Cell]) -> dict[Key, list[Any]]:
-    """The rows of every run, one list a fit, in the order of the panel."""
-    found: dict[Key, list[Any]] = {}
+def by_place(view: View, cells: Sequence[Cell]) -> dict[Place, list[Any]]:
+    """The rows of every run, one list for each fit, in the order of the panel."""
+    found: dict[Place, list[Any]] = {}
     for cell in cells:
         for row in view.rows(cell):
-            found.setdefault(key_of(row), []).append(row)
+            found.setdefault(place_of(row), []).append(row)
     return found
 
 
-def laws(view: View, cell: Cell, which: str) -> dict[Key, Any]:
+def laws(view: View, cell: Cell, which: str) -> dict[Place, Any]:
     """The limit's or the refinement's rows."""
-    return {key_of(row): row for row in view.rows(cell) if row.law == which}
+    return {place_of(row): row for row in view.rows(cell) if row.law == which}
 
 
-def mean_of(values: Iterable[float]) -> Mean:
-    kept = list(values)
-    spread = statistics.stdev(kept) / math.sqrt(len(kept)) if len(kept) > 1 else math.inf
-    return Mean(statistics.fmean(kept), spread, len(kept))
+def mean(rows: Sequence[Any], name: str = "icl") -> Estimate:
+    """The mean over runs of one column, where it is finite."""
+    return Estimate.of(getattr(row, name) for row in rows if getattr(row, name) is not None)
 
 
-def mean(rows: Sequence[Any], name: str = "icl") -> Mean:
-    return mean_of(getattr(row, name) for row in rows if getattr(row, name) is not None)
-
-
-def log_ratio(rows: Sequence[Any], others: Sequence[Any], name: str = "icl") -> Mean:
+def log_ratio(rows: Sequence[Any], others: Sequence[Any], name: str = "icl") -> Estimate:
     """Mean of log(row / other) over runs: both were fitted to the same draw."""
-    return mean_of(
+    return Estimate.of(
         math.log(getattr(row, name) / getattr(other, name))
         for row, other in zip(rows, others, strict=True)
     )
 
 
-def student(freedom: int, comparisons: int = 1, level: float = LEVEL) -> float:
-    """Standard errors that a mean may be off, two-sided, the level shared by Bonferroni.
-
-    `freedom` is the number of degrees of freedom behind the standard error: runs less one.
-    """
-    from scipy.special import stdtrit
-
-    return float(stdtrit(max(freedom, 1), 1 - level / (2 * comparisons)))
+def freedom(points: Sequence[Estimate]) -> int:
+    """Degrees of freedom behind the standard errors of all points together."""
+    return sum((point.samples or 1) - 1 for point in points)
 
 
-def pooled(points: Sequence[Mean]) -> tuple[float, float]:
+def pooled(points: Sequence[Estimate]) -> tuple[float, float]:
     """One standard error for all points, and how many of it they may be off.
 
     A few runs say little about the spread at one point; log ratios have about the same spread at
     all of them, and together they have (runs - 1) x points degrees of freedom.
     """
-    error = math.sqrt(statistics.fmean(point.error**2 for point in points))
-    freedom = sum(point.runs - 1 for point in points)
-    return error, student(freedom, len(points))
+    error = math.sqrt(statistics.fmean(point.standard_error**2 for point in points))
+    return error, student_threshold(freedom(points), len(points))
 
 
 def diagnosed(rows: Sequence[Any]) -> bool:
-    """Whether a fit was ill-conditioned in some run: its mean has no finite spread then."""
+    """Whether a fit was ill-conditioned in some run: its mean has no finite variance then."""
     return any(row.diagnosis for row in rows)
 
 
 def shown(rows: Sequence[Any], name: str = "icl") -> tuple[float, float, float]:
     """Middle, low and high: mean and standard error, or median and quantiles where diagnosed."""
-    values = sorted(getattr(row, name) for row in rows if getattr(row, name) is not None)
     if diagnosed(rows):
-        low, high = (values[round(q * (len(values) - 1))] for q in (0.1, 0.9))
-        return statistics.median(values), low, high
-    found = mean_of(values)
-    return found.value, max(found.value - found.error, 1e-3), found.value + found.error
-
-
-class Fit(NamedTuple):
-    """a + b/d: a and its error, b, chi squared of what is left, and the degrees of freedom."""
-
-    limit: float
-    error: float
-    slope: float
-    misfit: float
-    freedom: int
-    runs: int  # degrees of freedom behind the errors
-
-
-def in_inverse(dimensions: Sequence[int], points: Sequence[Mean]) -> Fit:
-    """Weighted least squares of a + b/d."""
-    x = [1 / d for d in dimensions]
-    w = [1 / max(point.error, 1e-12) ** 2 for point in points]
-    total = sum(w)
-    centre = sum(a * b for a, b in zip(w, x, strict=True)) / total
-    middle = sum(a * p.value for a, p in zip(w, points, strict=True)) / total
-    square = sum(a * (b - centre) ** 2 for a, b in zip(w, x, strict=True))
-    slope = sum(a * (b - centre) * p.value for a, b, p in zip(w, x, points, strict=True)) / square
-    left = [
-        (p.value - middle - slope * (b - centre)) ** 2 * a
-        for a, b, p in zip(w, x, points, strict=True)
-    ]
-    limit = middle - slope * centre
-    error = math.sqrt(1 / total + centre**2 / square)
-    runs = sum(point.runs - 1 for point in points)
-    return Fit(limit, error, slope, sum(left), len(points) - 2, runs)
-
-
-def chi_square_tail(value: float, freedom: int) -> float:
-    from scipy.special import chdtrc
-
-    return float(chdtrc(freedom, value))
+        values = [getattr(row, name) for row in rows if getattr(row, name) is not None]
+        low, middle, high = np.quantile(values, (0.1, 0.5, 0.9)).tolist()
+        return middle, low, high
+    found = mean(rows, name)
+    low, high = found.value - found.standard_error, found.value + found.standard_error
+    return found.value, max(low, LEAST), high
 
 
 def table(view: View, cell: Cell, name: str, model: str | None = None) -> list[Any]:
@@ -150,17 +98,17 @@ def table(view: View, cell: Cell, name: str, model: str | None = None) -> list[A
 
 
 def pairs(
-    found: dict[Key, list[Any]], first: str, second: str
-) -> list[tuple[Key, list[Any], list[Any]]]:
+    found: dict[Place, list[Any]], first: str, second: str
+) -> list[tuple[Place, list[Any], list[Any]]]:
     """The fits of two models at the same n, width and ridge; linear attention has no width."""
     matched = []
-    for key, rows in found.items():
-        if key.model == first:
+    for place, rows in found.items():
+        if place.model == first:
             others = [
                 several
                 for other, several in found.items()
-                if (other.model, other.n, other.ridge) == (second, key.n, key.ridge)
-                and (other.width == key.width or None in (other.width, key.width))
+                if (other.model, other.n, other.ridge) == (second, place.n, place.ridge)
+                and (other.width == place.width or None in (other.width, place.width))
             ]
-            matched.append((key, rows, others[0]))
+            matched.append((place, rows, others[0]))
     return matched

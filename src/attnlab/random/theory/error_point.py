@@ -1,31 +1,47 @@
 """One point of a curve of in-context errors, the answer that laws and simulations share.
 
-A law fills in exact estimates; a simulation fills in means over runs with their standard errors
-and keeps every run, since near the interpolation peak a mean has no finite spread and the median
-is the number to report.
+A law gives exact estimates; a simulation gives means over runs with their standard errors and keeps
+every run, since near the interpolation peak a mean has no finite variance and the median is the
+number to report.
 """
 
+import html
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from attnlab import arguments
-from attnlab.random.models.linear_attention import LinearAttention
-from attnlab.random.models.transformer import EquivalentModel, RandomTransformer
+from attnlab.random.models import Model
 from attnlab.stats.estimate import Estimate
 
-Model = LinearAttention | RandomTransformer | EquivalentModel
 Quantity = Literal["icl", "idg", "train"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ErrorPoint:
-    """The errors of `model` trained on n prompts with ridge lambda (penalty lambda n / d).
+    """The errors of a model trained on n prompts with a ridge.
 
-    `runs` holds (icl, idg, train) of every run, empty for a law. `diagnosis` says what is wrong
-    with the point, empty if nothing; `condition` is the median condition number of the solves.
+    Parameters
+    ----------
+    model
+        The model.
+    n, ridge
+        Training prompts and ridge parameter lambda (penalty lambda n / d).
+    icl
+        Error on fresh tasks, label noise included.
+    idg
+        Error on the tasks of the training pool, label noise included.
+    train
+        Error on the training prompts.
+    runs
+        (icl, idg, train) of every run, empty for a law.
+    condition
+        Median condition number of the systems that were solved.
+    diagnosis
+        What is wrong with the point, empty if nothing.
     """
 
     model: Model
@@ -42,26 +58,44 @@ class ErrorPoint:
         self, quantity: Quantity = "icl", at: tuple[float, ...] = (0.1, 0.5, 0.9)
     ) -> tuple[float, ...]:
         """Quantiles over runs, linearly interpolated; the value itself for a law."""
-        values = sorted(self._values(quantity))
-        return tuple(_quantile(values, q) for q in at)
+        return tuple(np.quantile(self._values(quantity), at).tolist())
 
     def median(self, quantity: Quantity = "icl") -> Estimate:
         """The median over runs, with the standard error that its order statistics give.
 
-        Half the distance between the quantiles 1/2 -+ 1/(2 sqrt(r)): a count of runs below the
-        median has standard deviation sqrt(r)/2, whatever their law is.
+        It is half the distance between the quantiles 1/2 -+ 1/(2 sqrt(r)): the number of runs below
+        the true median has standard deviation sqrt(r)/2, whatever the law of the runs is.
         """
-        values = sorted(self._values(quantity))
+        values = self._values(quantity)
         r = len(values)
         if r < 2:
             return Estimate(values[0], 0.0, None if not self.runs else r)
         half = 0.5 / math.sqrt(r)
-        low, high = _quantile(values, 0.5 - half), _quantile(values, 0.5 + half)
-        return Estimate(statistics.median(values), (high - low) / 2, r)
+        low, middle, high = np.quantile(values, (0.5 - half, 0.5, 0.5 + half)).tolist()
+        return Estimate(middle, (high - low) / 2, r)
 
     def typical(self, quantity: Quantity = "icl") -> Estimate:
         """The mean, or the median where the diagnosis says that the mean is not to be trusted."""
         return self.median(quantity) if self.diagnosis else getattr(self, quantity)
+
+    def __repr__(self) -> str:
+        extra = f", {self.diagnosis}" if self.diagnosis else ""
+        return f"ErrorPoint({self._place()}: icl {self.icl}, idg {self.idg}{extra})"
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><td>{name}</td><td>{getattr(self, key)}</td></tr>"
+            for key, name in (
+                ("icl", "in-context error"),
+                ("idg", "error on the pool's tasks"),
+                ("train", "training error"),
+            )
+        )
+        extra = f"<p><small>{html.escape(self.diagnosis)}</small></p>" if self.diagnosis else ""
+        return f"<b>{html.escape(self._place())}</b><table>{cells}</table>{extra}"
+
+    def _place(self) -> str:
+        return f"{self.model}, n={self.n}, ridge={self.ridge:g}"
 
     def _values(self, quantity: Quantity) -> list[float]:
         position = ("icl", "idg", "train").index(quantity)
@@ -71,7 +105,7 @@ class ErrorPoint:
 def listed(
     models: Model | Sequence[Model], n: int | Sequence[int], ridge: float | Sequence[float]
 ) -> tuple[list[Model], list[int], Sequence[float]]:
-    """What laws and simulations are asked for: one or many models, sizes and ridges."""
+    """The arguments of laws and simulations as lists, checked one by one."""
     several = [models] if isinstance(models, Model) else list(models)
     sizes = [n] if isinstance(n, int) else list(n)
     ridges = [ridge] if isinstance(ridge, int | float) else list(ridge)
@@ -80,10 +114,3 @@ def listed(
     for value in ridges:
         arguments.non_negative("ridge", value)
     return several, sizes, ridges
-
-
-def _quantile(values: list[float], q: float) -> float:
-    place = q * (len(values) - 1)
-    low = math.floor(place)
-    high = min(low + 1, len(values) - 1)
-    return values[low] + (place - low) * (values[high] - values[low])

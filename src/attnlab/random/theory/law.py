@@ -1,7 +1,7 @@
 """The laws of in-context error, called like the simulation in `attnlab.random.simulation`.
 
-`law` is the limit of large dimension at the point's ratios, `refined` its finite-size refinement
-for random features. A finite problem is placed at alpha = l/d, kappa = k/d, tau = n/(d (d+1)) and
+`law` is the limit of large dimension at the given ratios, `refined` its finite-size refinement for
+random features. A finite problem has the ratios alpha = l/d, kappa = k/d, tau = n/(d (d+1)) and
 psi = m/n: H has d (d + 1) entries, which is d^2 in the limit.
 """
 
@@ -14,23 +14,29 @@ import numpy as np
 from attnlab import arguments
 from attnlab.errors import UserError
 from attnlab.maths.hermite import activation_function, hermite_series, scaled_table
+from attnlab.random.memory import require_memory
+from attnlab.random.models import Model
 from attnlab.random.models.linear_attention import LinearAttention
 from attnlab.random.models.transformer import EquivalentModel, RandomTransformer
 from attnlab.random.problem import SingleIndexRegression
 from attnlab.random.theory import linear_attention_law
-from attnlab.random.theory.error_point import ErrorPoint, Model, listed
+from attnlab.random.theory.error_point import ErrorPoint, listed
 from attnlab.random.theory.linear_attention_law import LawErrors, Setting, target_constants
 from attnlab.random.theory.refined_law import (
-    Constants,
     ConstantsOf,
-    Sample,
+    PromptStatistics,
+    ScaledConstants,
     refined_errors,
-    sample_of,
+    statistics_of,
 )
-from attnlab.random.theory.transformer_law import RandomFeaturesLaw, feature_constants
+from attnlab.random.theory.transformer_law import (
+    RandomFeaturesLaw,
+    best_delta,
+    feature_constants,
+)
 from attnlab.stats.estimate import Estimate
 
-# delta = 0 means its limit from above; this is below what any error resolves.
+# delta = 0 means its limit from above; smaller values change no digit of an error.
 LIMIT = 1e-13
 
 
@@ -53,28 +59,49 @@ def law(
     n: int | Sequence[int],
     ridge: float | Sequence[float],
 ) -> list[ErrorPoint]:
-    """The limit's errors for every model, n and ridge, in that order.
+    """The errors of every model at every n and ridge, in that order, in the limit of large d.
 
-    Theorem 3's models of any degree >= 1 share the limit of their transformer: higher degrees
-    change only finite-d numbers. Degree 0 has no linear part and learns at most the mean.
+    Equivalent models of any degree >= 1 share the limit of their transformer: higher degrees change
+    only the numbers at finite d. Degree 0 has no linear part and learns at most the mean.
+
+    Parameters
+    ----------
+    problem
+        The distribution over prompts; its ratios l/d and k/d count.
+    models
+        One model or several.
+    n
+        Numbers of training prompts.
+    ridge
+        Ridge parameters lambda; the penalty is lambda n / d.
     """
     setting = setting_of(problem)
-
-    def errors(model: Model, size: int, value: float) -> LawErrors:
-        tau = size / problem.directions
-        if isinstance(model, LinearAttention):
-            return linear_attention_law.errors(setting, tau, value, model.intercept)
-        constants = feature_constants(model.activation)
-        if isinstance(model, EquivalentModel) and model.degree == 0:
-            rest = math.hypot(constants.c1, constants.cs)
-            constants = constants._replace(c1=0.0, cs=rest)
-        psi, delta = model.width / size, value / problem.d
-        return RandomFeaturesLaw(setting, constants, tau, psi, delta).errors()
-
     return [
-        _exact(model, size, value, errors(model, size, value))
+        _exact(problem, setting, model, size, value)
         for model, size, value in _grid(models, n, ridge)
     ]
+
+
+def best_ridge(problem: SingleIndexRegression, model: Model, *, n: int) -> ErrorPoint:
+    """The law's errors at the ridge with the smallest in-context error.
+
+    Parameters
+    ----------
+    problem
+        The distribution over prompts.
+    model
+        The model.
+    n
+        Number of training prompts.
+    """
+    ((_, size, _),) = _grid(model, n, 0.0)
+    setting, tau = setting_of(problem), size / problem.directions
+    if isinstance(model, LinearAttention):
+        ridge, _ = linear_attention_law.best_ridge(setting, tau, model.intercept)
+    else:
+        delta, _ = best_delta(_features_law(problem, setting, model, size, 0.0))
+        ridge = delta * problem.d
+    return _exact(problem, setting, model, size, ridge)
 
 
 def refined(
@@ -88,35 +115,62 @@ def refined(
     seed: int = 0,
     parts: int = 10,
 ) -> list[ErrorPoint]:
-    """The refinement's errors; its standard error is that of its Monte Carlo over prompts.
+    """The errors of random features at this d, by the finite-size refinement of the law.
 
-    `prompts` are drawn from each of train and test, over `pools` draws of the tasks; the standard
-    error comes from `parts` disjoint parts of them.
+    Standard errors are those of its Monte Carlo averages over prompts; nothing is fitted.
+
+    Parameters
+    ----------
+    problem
+        The distribution over prompts.
+    models
+        Random transformers or equivalent models.
+    n
+        Numbers of training prompts.
+    ridge
+        Ridge parameters lambda; the penalty is lambda n / d.
+    prompts
+        Training prompts that are averaged over, and as many test prompts.
+    pools
+        Draws of the pool of tasks, over which the prompts are spread.
+    seed
+        Seed of pools and prompts.
+    parts
+        Disjoint parts of the prompts from which standard errors are computed.
     """
     setting = setting_of(problem)
-    b1 = setting.target.b1
-    prompts, parts = (
+    prompts, pools = (
         arguments.integer("prompts", prompts, 100),
-        arguments.integer("parts", parts, 2),
+        arguments.integer("pools", pools, 1),
     )
-    train, test = _samples(problem, prompts, arguments.integer("pools", pools, 1), seed, b1)
+    parts, grid = arguments.integer("parts", parts, 2), _grid(models, n, ridge)
+    if any(isinstance(model, LinearAttention) for model, _, _ in grid):
+        raise UserError(
+            "model must be a RandomTransformer or an EquivalentModel for the refinement, "
+            "got LinearAttention."
+        )
+    if setting.target.b1 == 0:
+        raise UserError(
+            "target must have a linear part, E[s He_1] other than 0, for the refinement, got 0."
+        )
+    # Two kinds of prompts of one pool at a time, and three numbers of each prompt of all pools.
+    needed = problem.memory_needed(2 * -(-prompts // pools)) + 100.0 * prompts
+    require_memory("The prompts", needed, "d, the context length, the pool or prompts")
+    train, test = _statistics(problem, prompts, pools, seed, setting.target.b1)
     s, t = train.s, test.s
     tables: dict[Model, ConstantsOf] = {}
     points = []
-    for model, size, value in _grid(models, n, ridge):
+    for model, size, value in grid:
         if isinstance(model, LinearAttention):
-            raise UserError(
-                "model must be a RandomTransformer or an EquivalentModel for the refinement, "
-                "got LinearAttention."
-            )
+            continue
         if model not in tables:
             tables[model] = constants_of(model, min(s.min(), t.min()), max(s.max(), t.max()))
         constants = tables[model]
-        intercept = abs(hermite_series(model.activation, 1).coefficients[0]) > 1e-10
+        intercept = hermite_series(model.activation, 1).coefficients[0] != 0
 
         def errors(
-            some: Sample,
-            other: Sample,
+            some: PromptStatistics,
+            other: PromptStatistics,
             constants: ConstantsOf = constants,
             intercept: bool = intercept,
             psi: float = model.width / size,
@@ -129,12 +183,10 @@ def refined(
 
         whole = errors(train, test)
         split = [errors(_part(train, i, parts), _part(test, i, parts)) for i in range(parts)]
-        spread = np.std(np.array(split), axis=0, ddof=1) / math.sqrt(parts)
-        estimates = [
-            Estimate(middle, float(width), prompts)
-            for middle, width in zip(whole, spread, strict=True)
-        ]
-        icl, idg, train_error = estimates
+        icl, idg, train_error = (
+            Estimate(middle, Estimate.of(several).standard_error, prompts)
+            for middle, several in zip(whole, np.array(split).T, strict=True)
+        )
         points.append(ErrorPoint(model, size, value, icl, idg, train_error))
     return points
 
@@ -152,33 +204,33 @@ def constants_of(
         function, extra = model.mean, model.noise
     table = scaled_table(function, least, largest)
 
-    def constants(s: np.ndarray) -> Constants:
+    def constants(s: np.ndarray) -> ScaledConstants:
         c0, a, e = table(s)
-        return Constants(c0, a, np.hypot(e, extra))
+        return ScaledConstants(c0, a, np.hypot(e, extra))
 
     return constants
 
 
 @lru_cache(maxsize=4)
-def _samples(
+def _statistics(
     problem: SingleIndexRegression, prompts: int, pools: int, seed: int, b1: float
-) -> tuple[Sample, Sample]:
-    """Each pool of tasks has its own t, as each run of a simulation does."""
+) -> tuple[PromptStatistics, PromptStatistics]:
+    """Statistics of training and test prompts; each pool has its own t, as each run has."""
     each = -(-prompts // pools)
-    kinds: tuple[list[Sample], list[Sample]] = ([], [])
+    kinds: tuple[list[PromptStatistics], list[PromptStatistics]] = ([], [])
     for state in np.random.SeedSequence([seed, 77]).generate_state(pools):
         train = problem.all_prompts(each, seed=int(state), tasks="pool", split="train")
         test = problem.all_prompts(each, seed=int(state), tasks="fresh", split="test")
         t = float(train.square_norms().mean())
-        kinds[0].append(sample_of(train, t, b1))
-        kinds[1].append(sample_of(test, t, b1))
-    joined = [Sample(*map(np.concatenate, zip(*kind, strict=True))) for kind in kinds]
+        kinds[0].append(statistics_of(train, t, b1))
+        kinds[1].append(statistics_of(test, t, b1))
+    joined = [PromptStatistics(*map(np.concatenate, zip(*kind, strict=True))) for kind in kinds]
     return joined[0], joined[1]
 
 
-def _part(sample: Sample, i: int, parts: int) -> Sample:
-    size = len(sample.s) // parts
-    return Sample(*(values[i * size : (i + 1) * size] for values in sample))
+def _part(whole: PromptStatistics, i: int, parts: int) -> PromptStatistics:
+    size = len(whole.s) // parts
+    return PromptStatistics(*(values[i * size : (i + 1) * size] for values in whole))
 
 
 def _grid(
@@ -188,7 +240,28 @@ def _grid(
     return [(model, size, value) for model in several for size in sizes for value in ridges]
 
 
-def _exact(model: Model, n: int, ridge: float, errors: LawErrors) -> ErrorPoint:
+def _features_law(
+    problem: SingleIndexRegression,
+    setting: Setting,
+    model: RandomTransformer | EquivalentModel,
+    n: int,
+    ridge: float,
+) -> RandomFeaturesLaw:
+    constants = feature_constants(model.activation)
+    if isinstance(model, EquivalentModel) and model.degree == 0:
+        constants = constants._replace(c1=0.0, cs=math.hypot(constants.c1, constants.cs))
+    tau, psi, delta = n / problem.directions, model.width / n, ridge / problem.d
+    return RandomFeaturesLaw(setting, constants, tau, psi, delta)
+
+
+def _exact(
+    problem: SingleIndexRegression, setting: Setting, model: Model, n: int, ridge: float
+) -> ErrorPoint:
+    if isinstance(model, LinearAttention):
+        tau = n / problem.directions
+        errors = linear_attention_law.errors(setting, tau, ridge, model.intercept)
+    else:
+        errors = _features_law(problem, setting, model, n, ridge).errors()
     icl, idg, train = (Estimate(error) for error in errors)
     infinite = (
         "infinite: as many features as prompts and no ridge" if errors.idg == math.inf else ""

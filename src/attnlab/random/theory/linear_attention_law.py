@@ -4,7 +4,7 @@ Source: Lu, Letey, Zavatone-Veth, Maiti, Pehlevan, "Asymptotic theory of in-cont
 linear attention" (arXiv 2405.11751), for linear targets. With alpha = l/d, kappa = k/d and
 tau = n/d^2 fixed, everything depends on the pool of tasks through the resolvent trace M_kappa of
 its Marchenko-Pastur spectrum. Non-linear targets and the intercept are derived in this project and
-supported by simulation: what the target has beyond its first Hermite term acts as label noise.
+supported by simulation: the part of the target beyond its first Hermite term acts as label noise.
 """
 
 import math
@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from attnlab import arguments
+from attnlab.errors import UserError
 from attnlab.maths.hermite import Activation, hermite_series
 from attnlab.maths.roots import best_positive, root
 
 
-class Target(NamedTuple):
-    """What a law sees of a target: b_0 = E s, b_1 = E s He_1, E_2 = E s^2."""
+class TargetConstants(NamedTuple):
+    """What a law depends on of a target: b_0 = E s, b_1 = E s He_1, E_2 = E s^2."""
 
     b0: float
     b1: float
@@ -32,13 +33,14 @@ class LawErrors(NamedTuple):
     train: float
 
 
-LINEAR = Target(0.0, 1.0, 1.0)
+LINEAR = TargetConstants(0.0, 1.0, 1.0)
+SLIGHT = 1e-5  # of its root mean square: the linear part in place of none
 
 
-def target_constants(target: Activation) -> Target:
+def target_constants(target: Activation) -> TargetConstants:
     """b_0, b_1 and E_2 of a named target or a callable."""
     series = hermite_series(target, 1)
-    return Target(series.coefficients[0], series.coefficients[1], series.second_moment)
+    return TargetConstants(series.coefficients[0], series.coefficients[1], series.second_moment)
 
 
 def resolvent(x: float, kappa: float) -> tuple[float, float]:
@@ -56,12 +58,24 @@ def resolvent(x: float, kappa: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Setting:
-    """The four ratios and numbers of the problem: alpha, kappa, the noise rho and the target."""
+    """A problem in the limit.
+
+    Parameters
+    ----------
+    alpha
+        Context length l / d.
+    kappa
+        Tasks in the pool k / d; infinite for a fresh task for each prompt.
+    rho
+        Variance of the label noise.
+    target
+        Constants of the link function.
+    """
 
     alpha: float
     kappa: float
     rho: float
-    target: Target = LINEAR
+    target: TargetConstants = LINEAR
 
     def __post_init__(self) -> None:
         arguments.positive("alpha", self.alpha)
@@ -70,14 +84,25 @@ class Setting:
         arguments.non_negative("rho", self.rho)
 
     @property
+    def linear_part(self) -> float:
+        """b_1, or in place of 0 a slight one: the laws are continuous there, in b_1^2.
+
+        A target without a linear part teaches nothing, and what is fitted to it is noise.
+        """
+        _, b1, E2 = self.target
+        if E2 + self.rho == 0:
+            raise UserError("target must not be 0 everywhere where rho is 0, got E[s^2] = 0.")
+        return b1 if b1 != 0 else SLIGHT * math.sqrt(E2 + self.rho)
+
+    @property
     def effective_noise(self) -> float:
         """rho_e = (E_2 + rho - b_1^2) / b_1^2."""
-        _, b1, E2 = self.target
-        return (E2 + self.rho - b1 * b1) / (b1 * b1)
+        b = self.linear_part**2
+        return (self.target.E2 + self.rho - b) / b
 
     def label_noise(self, intercept: bool) -> float:
         """rho_e, less b_0^2 / b_1^2 where an intercept takes the mean away."""
-        b0, b1, _ = self.target
+        b0, b1 = self.target.b0, self.linear_part
         return self.effective_noise - (b0 / b1) ** 2 if intercept else self.effective_noise
 
     @property
@@ -87,15 +112,26 @@ class Setting:
 
 
 def errors(setting: Setting, tau: float, lam: float, intercept: bool = False) -> LawErrors:
-    """e_ICL, e_IDG and training error; lam = 0 is the ridgeless limit lam -> 0+.
+    """e_ICL, e_IDG and training error of linear attention in the limit.
 
+    Parameters
+    ----------
+    setting
+        The problem.
+    tau
+        Training prompts n / d^2.
+    lam
+        Ridge parameter lambda; 0 is the limit from above.
+    intercept
+        Whether the model has an unpenalised constant.
+
+    Notes
+    -----
     The training error is e_IDG (1 - s_1 / tau)^2, s_1 = 1 - xi M: leaving one sample out, its
     residual shrinks by that factor when it is put back.
     """
     tau, lam = arguments.positive("tau", tau), arguments.non_negative("lam", lam)
-    b1 = setting.target.b1
-    if b1 == 0:
-        return _uninformative(setting, intercept)
+    b1 = setting.linear_part
     q, rho = setting.q, setting.label_noise(intercept)
     xi = saddle(q, setting.kappa, tau, tau * lam / (b1 * b1))
     nu = q + xi
@@ -114,14 +150,12 @@ def errors(setting: Setting, tau: float, lam: float, intercept: bool = False) ->
 def saddle(q: float, kappa: float, tau: float, ridge: float) -> float:
     """The root xi >= 0 of xi M_kappa(q + xi) - ridge / xi = 1 - tau; ridge = 0 is its limit."""
 
-    def excess(xi: float) -> float:
-        return xi * resolvent(q + xi, kappa)[0] - ridge / xi - (1 - tau)
-
     if ridge == 0:
         if tau >= 1:
             return 0.0
         return (1 - tau) / (tau * resolvent(q, kappa / tau)[0])
-    # xi M lies in [0, 1), so the root lies between ridge / tau and where ridge / xi is spent.
+    excess = lambda xi: xi * resolvent(q + xi, kappa)[0] - ridge / xi - (1 - tau)  # noqa: E731
+    # xi M lies in [0, 1): the root is above ridge / (tau + 1), and the bracket is widened upwards.
     low, high = ridge / (tau + 1), 1.0 + ridge
     while excess(high) < 0:
         high *= 2
@@ -135,14 +169,7 @@ def best_ridge(setting: Setting, tau: float, intercept: bool = False) -> tuple[f
     return best_positive(lambda lam: errors(setting, tau, lam, intercept).icl, 1e-8, 1e4)
 
 
-def constant_predictor(setting: Setting) -> float:
-    """The error of answering E y: Var s + rho."""
+def constant_error(setting: Setting) -> float:
+    """The error of the constant predictor, which answers E y: Var s + rho."""
     b0, _, E2 = setting.target
     return E2 - b0 * b0 + setting.rho
-
-
-def _uninformative(setting: Setting, intercept: bool) -> LawErrors:
-    """A target without linear part: the limit learns nothing, at best its mean."""
-    b0, _, E2 = setting.target
-    error = E2 + setting.rho - (b0 * b0 if intercept else 0.0)
-    return LawErrors(error, error, error)

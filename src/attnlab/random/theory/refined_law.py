@@ -1,10 +1,11 @@
 """The random transformer's law at finite dimension: the norm of each prompt is kept.
 
-A heuristic without fitted constants. At finite d the norm s = |vec H|^2 / t varies from prompt to
-prompt, and its features see u -> sigma(sqrt(s) u), with Hermite constants c_0(s), a(s) and e(s).
-The deterministic equivalents of the law then carry weights 1 / (1 + chi(s)), and averages over
-(s, y, o) come from a Monte Carlo over prompts alone: nothing is fitted. With s = 1 for all it is
-the law itself. Ignored: how the shape of Cov(h) depends on s, and degree-2 spikes of the tasks.
+This is a heuristic without fitted constants. At finite d the norm s = |vec H|^2 / t varies from
+prompt to prompt, and the features of a prompt are those of u -> sigma(sqrt(s) u), with Hermite
+constants c_0(s), a(s) and e(s). The deterministic equivalents of the law then carry weights
+1 / (1 + chi(s)), and averages over (s, y, o) come from a Monte Carlo over prompts alone, without
+any regression. If s = 1 for all prompts, the refinement is the law itself. It neglects that the
+shape of Cov(h) depends on s, and the few large eigenvalues that the tasks contribute in degree 2.
 """
 
 import math
@@ -17,50 +18,66 @@ from jaxtyping import Float
 from attnlab import arguments
 from attnlab.errors import UserError
 from attnlab.maths.roots import root
-from attnlab.random.problem import Prompts
+from attnlab.random.prompts import Prompts
 from attnlab.random.theory.linear_attention_law import LawErrors, Setting, resolvent
 
+LEAST_LINEAR_PART = 1e-6  # of the standard deviation of the features
 
-class Sample(NamedTuple):
-    """What the refinement sees of prompts: s, y and o = y x.b / (sqrt(s) b_1^2)."""
+
+class PromptStatistics(NamedTuple):
+    """What the refinement depends on of prompts: s, y and o = y x.b / (sqrt(s) b_1^2)."""
 
     s: Float[np.ndarray, " n"]
     y: Float[np.ndarray, " n"]
     o: Float[np.ndarray, " n"]
 
 
-class Constants(NamedTuple):
-    """c_0(s), a(s) and e(s) of the activation, one entry a prompt."""
+class ScaledConstants(NamedTuple):
+    """c_0(s), a(s) and e(s) of the activation, one entry for each prompt."""
 
     c0: Float[np.ndarray, " n"]
     a: Float[np.ndarray, " n"]
     e: Float[np.ndarray, " n"]
 
 
-ConstantsOf = Callable[[Any], Constants]
+ConstantsOf = Callable[[Any], ScaledConstants]
 
 
-def sample_of(prompts: Prompts, t: float, b1: float) -> Sample:
+def statistics_of(prompts: Prompts, t: float, b1: float) -> PromptStatistics:
     """s, y and o of prompts, with t the mean square norm of the training prompts."""
     s = prompts.square_norms() / t
     overlap = (prompts.query * prompts.memory[:, :-1]).sum(1)
-    return Sample(s, prompts.label, prompts.label * overlap / (np.sqrt(s) * b1 * b1))
+    return PromptStatistics(s, prompts.label, prompts.label * overlap / (np.sqrt(s) * b1 * b1))
 
 
 def refined_errors(
     setting: Setting,
     constants: ConstantsOf,
-    train: Sample,
-    test: Sample,
+    train: PromptStatistics,
+    test: PromptStatistics,
     *,
     tau: float,
     psi: float,
     delta: float,
     intercept: bool,
 ) -> LawErrors:
-    """e_ICL, e_IDG and training error; `constants` gives (c_0, a, e) for an array of s.
+    """e_ICL, e_IDG and training error of random features at finite dimension.
 
-    delta must be positive: at 0 the fixed point is singular for psi > 1, and 1e-12 is its limit.
+    Parameters
+    ----------
+    setting
+        The problem.
+    constants
+        Gives (c_0, a, e) of the activation for an array of s.
+    train, test
+        Statistics of training and of test prompts.
+    tau, psi
+        The ratios n / d^2 and m / n.
+    delta
+        Ridge parameter lambda / d, which must be positive: at 0 the fixed point is singular for
+        psi > 1, and a small value such as 1e-12 gives its limit.
+    intercept
+        Whether the mean c_0 of the features is not 0.
     """
     tau, psi = arguments.positive("tau", tau), arguments.positive("psi", psi)
     delta = arguments.positive("delta", delta)
@@ -68,6 +85,10 @@ def refined_errors(
         raise UserError("target must have a linear part, E[s He_1] other than 0, got 0.")
     q, kappa, b = setting.q, setting.kappa, setting.target.b1**2
     c0, a, e = constants(train.s)
+    if not np.any(np.abs(a) > LEAST_LINEAR_PART * np.hypot(a, e)):
+        raise UserError(
+            "activation must have a linear part, E[s He_1] other than 0, for the refinement, got 0."
+        )
     eta = psi * tau
 
     zeta, P, weight = _fixed_point(q, kappa, tau, eta, delta, a, e)
@@ -129,20 +150,43 @@ def _fixed_point(
     chi = (a^2 s_1 + e^2 / zeta) / (tau P) and P zeta (eta - s_1) = E[e^2 / (1 + chi)] + delta. For
     given zeta, P is the root of a monotone equation; zeta is then bracketed in its logarithm.
     """
-    A, E = a * a, e * e
+    point = _Point(q, kappa, tau, eta, delta, a * a, e * e)
+    low, high = math.log(1e-9), 5.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        value = point.excess(middle)
+        if value > 0:
+            high = middle
+        else:
+            low = middle
+        if -math.inf < value <= 0:
+            break
+    found = root(point.excess, low, high) if point.excess(low) > -math.inf else high
+    zeta = math.exp(found)
+    P, weight, _ = point.weights(zeta)
+    return zeta, P, weight
 
-    def inner(zeta: float) -> tuple[float, Float[np.ndarray, " n"], float]:
-        xi = (1 + q) * zeta
-        s1 = 1 - xi * resolvent(q + xi, kappa)[0]
-        load = (A * s1 + E / zeta) / tau
 
-        # P (1 + chi) = P + load: sum the weights a^2 P / (P + load) = P as E[A / (P + load)] = 1.
+class _Point(NamedTuple):
+    """The equations of the fixed point, with A = a^2 and E = e^2 of every prompt."""
+
+    q: float
+    kappa: float
+    tau: float
+    eta: float
+    delta: float
+    A: np.ndarray
+    E: np.ndarray
+
+    def weights(self, zeta: float) -> tuple[float, np.ndarray, float]:
+        """P, the weights and s_1 at this zeta; P = 0 where there is no positive root."""
+        xi = (1 + self.q) * zeta
+        s1 = 1 - xi * resolvent(self.q + xi, self.kappa)[0]
+        A, load = self.A, (self.A * s1 + self.E / zeta) / self.tau
         if float((A / load).mean()) <= 1:
             return 0.0, np.zeros_like(A), s1
-
-        def excess(log_P: float) -> float:
-            return float((A / (math.exp(log_P) + load)).mean()) - 1
-
+        # P (1 + chi) = P + load, so that E[a^2 / (1 + chi)] = P becomes E[A / (P + load)] = 1.
+        excess = lambda log_P: float((A / (math.exp(log_P) + load)).mean()) - 1  # noqa: E731
         top = math.log(float(A.mean())) + 1e-9
         bottom = top - 1
         while excess(bottom) < 0:
@@ -150,25 +194,10 @@ def _fixed_point(
         P = math.exp(root(excess, bottom, top))
         return P, P / (P + load), s1
 
-    def outer(log_zeta: float) -> float:
+    def excess(self, log_zeta: float) -> float:
+        """The second equation divided by P, which goes to 0 with delta when psi > 1."""
         zeta = math.exp(log_zeta)
-        P, weight, s1 = inner(zeta)
+        P, weight, s1 = self.weights(zeta)
         if P == 0:
             return -math.inf
-        # Divided by P, which goes to 0 with delta when psi > 1 while the ratios stay finite.
-        return zeta * (eta - s1) - float((E * weight).mean()) / P - delta / P
-
-    low, high = math.log(1e-9), 5.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        value = outer(middle)
-        if value > 0:
-            high = middle
-        else:
-            low = middle
-        if -math.inf < value <= 0:
-            break
-    found = root(outer, low, high) if outer(low) > -math.inf else high
-    zeta = math.exp(found)
-    P, weight, _ = inner(zeta)
-    return zeta, P, weight
+        return zeta * (self.eta - s1) - float((self.E * weight).mean()) / P - self.delta / P

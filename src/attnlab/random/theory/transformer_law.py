@@ -1,10 +1,11 @@
 """In-context error of the random transformer in the limit of large dimension.
 
-Derived in this project, in no paper. The features c_0 + c_1 G^T g / sqrt(D) + c* z of a Gaussian
-g have deterministic equivalents over the data and over the random weights; together they give one
-equation for xi, and every error is rational in xi, nu = q + xi, M_kappa(nu) and M'_kappa(nu), the
-functions of linear attention's law. That step is standard for Gaussian inputs; that x (x) b and a
-non-linear activation behave like them at leading order is conjectured and tested by simulation.
+Derived in this project and not in the paper. The features c_0 + c_1 G^T g / sqrt(D) + c* z of a
+Gaussian g have deterministic equivalents over the data and over the random weights; together they
+give one equation for xi, and every error is rational in xi, nu = q + xi, M_kappa(nu) and
+M'_kappa(nu), the functions of linear attention's law. That step is standard for Gaussian inputs;
+that x (x) b and a non-linear activation behave like them at leading order is conjectured and tested
+by simulation.
 The ridge acts only through delta = lam / d, so that at fixed lam the limit is ridgeless.
 """
 
@@ -13,13 +14,14 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from attnlab import arguments
+from attnlab.errors import UserError
 from attnlab.maths.hermite import Activation, hermite_series
 from attnlab.maths.roots import best_positive, root
 from attnlab.random.theory.linear_attention_law import LawErrors, Setting, resolvent, saddle
 
 
-class Features(NamedTuple):
-    """What the law sees of an activation: c_0, c_1 and c* = c_1^*."""
+class FeatureConstants(NamedTuple):
+    """What the law depends on of an activation: c_0, c_1 and c* = c_1^*."""
 
     c0: float
     c1: float
@@ -35,20 +37,33 @@ class SaddlePoint(NamedTuple):
     gamma: float
 
 
-def feature_constants(activation: Activation) -> Features:
+def feature_constants(activation: Activation) -> FeatureConstants:
     """c_0, c_1 and c_1^* of a named activation or a callable."""
     series = hermite_series(activation, 1)
-    # Odd activations have c_0 = 0 by symmetry, not 1e-17: that decides about the intercept.
-    c0 = series.coefficients[0] if abs(series.coefficients[0]) > 1e-10 else 0.0
-    return Features(c0, series.coefficients[1], series.residual(1))
+    c0, c1 = series.coefficients
+    return FeatureConstants(c0, c1, series.residual(1))
 
 
 @dataclass(frozen=True)
 class RandomFeaturesLaw:
-    """The law at one point: the problem, the features, tau = n/d^2, psi = m/n, delta = lam/d."""
+    """The law at one point.
+
+    Parameters
+    ----------
+    setting
+        The problem.
+    features
+        Constants of the activation.
+    tau
+        Training prompts n / d^2.
+    psi
+        Features per prompt, m / n.
+    delta
+        Ridge parameter lambda / d.
+    """
 
     setting: Setting
-    features: Features
+    features: FeatureConstants
     tau: float
     psi: float
     delta: float = 0.0
@@ -57,16 +72,23 @@ class RandomFeaturesLaw:
         arguments.positive("tau", self.tau)
         arguments.positive("psi", self.psi)
         arguments.non_negative("delta", self.delta)
+        if self.features.c1 == 0 == self.features.cs:
+            raise UserError("activation must not be constant, got one with c_1 = c* = 0.")
 
     @property
     def implicit(self) -> float:
         """a = (1 + q)(c*/c_1)^2: the non-linearity enters the equation of xi as a ridge tau lam."""
+        if self.features.c1 == 0:
+            raise UserError(
+                "activation must have a linear part, E[s He_1] other than 0, for an equation of "
+                "xi, got 0."
+            )
         return (1 + self.setting.q) * (self.features.cs / self.features.c1) ** 2
 
     @property
     def effective_ridge(self) -> float:
         """The lam at which linear attention has this error as psi -> infinity with delta = 0."""
-        return self.setting.target.b1**2 * self.implicit / self.tau
+        return self.setting.linear_part**2 * self.implicit / self.tau
 
     @property
     def label_noise(self) -> float:
@@ -92,10 +114,10 @@ class RandomFeaturesLaw:
 
     def errors(self) -> LawErrors:
         """e_ICL, e_IDG and the training error; infinite at psi = 1 without a ridge."""
-        if self.features.c1 == 0 or self.setting.target.b1 == 0:
-            return self._uninformative()
+        if self.features.c1 == 0:
+            return self._without_linear_part()
         tau, psi, q, rho = self.tau, self.psi, self.setting.q, self.label_noise
-        b = self.setting.target.b1**2
+        b = self.setting.linear_part**2
         xi, p, cc, gamma = self.saddle_point()
         if gamma >= 1:
             return LawErrors(math.inf, math.inf, 0.0)
@@ -118,22 +140,14 @@ class RandomFeaturesLaw:
         xi p (1 - psi + p/tau) - ridge is solved in log(xi / xi_0 - 1), so that a ridge of 1e-12 is
         resolved as well as one of 1.
         """
-        tau, psi, q, kappa = self.tau, self.psi, self.setting.q, self.setting.kappa
         start = self._ridgeless(a)
-
-        def excess(log_step: float) -> float:
-            xi = start + math.exp(log_step)
-            p = psi * tau - (1 - xi * resolvent(q + xi, kappa)[0]) - a / xi
-            if p <= 0 or 1 - psi + p / tau <= 0:
-                return -math.inf
-            return math.log(xi) + math.log(p) + math.log(1 - psi + p / tau) - math.log(ridge)
-
+        excess = lambda log_step: self._excess(start + math.exp(log_step), a, ridge)  # noqa: E731
         low, high = -80.0, 10.0
         while excess(high) < 0:
             high += 10
         if excess(low) > 0:
             return start
-        # Rounding can make the first stretch infinite; bisection takes it out for brentq.
+        # Near the lower end rounding can make the function infinite; bisection removes that part.
         while math.isinf(excess(low)) and high - low > 1e-9:
             middle = (low + high) / 2
             if excess(middle) > 0:
@@ -144,11 +158,20 @@ class RandomFeaturesLaw:
             return start + math.exp(high)
         return start + math.exp(root(excess, low, high, xtol=1e-13))
 
-    def _uninformative(self) -> LawErrors:
-        """Without a linear part on both sides the features are noise: e_IDG = V / (1 - gamma)."""
+    def _excess(self, xi: float, a: float, ridge: float) -> float:
+        """log(xi p (1 - psi + p/tau) / ridge), minus infinity where a factor is not positive."""
+        M, _ = resolvent(self.setting.q + xi, self.setting.kappa)
+        p = self.psi * self.tau - (1 - xi * M) - a / xi
+        factor = 1 - self.psi + p / self.tau
+        if p <= 0 or factor <= 0:
+            return -math.inf
+        return math.log(xi) + math.log(p) + math.log(factor) - math.log(ridge)
+
+    def _without_linear_part(self) -> LawErrors:
+        """With c_1 = 0 the features are independent noise: all errors are V / (1 - gamma)."""
         b0, _, E2 = self.setting.target
         V = E2 + self.setting.rho - (b0 * b0 if self.features.c0 != 0 else 0.0)
-        variance = self.features.c1**2 + self.features.cs**2
+        variance = self.features.cs**2
         # Isotropic features of that variance: mu (1 - psi v / (v + mu)) = delta.
         linear = variance * (1 - self.psi) - self.delta
         root = math.sqrt(linear * linear + 4 * variance * self.delta)
@@ -175,6 +198,6 @@ def peak_constant(law: RandomFeaturesLaw) -> float:
     xi = at_peak._ridgeless(at_peak.implicit)
     nu = law.setting.q + xi
     M, _ = resolvent(nu, law.setting.kappa)
-    top = law.setting.target.b1**2 * (law.label_noise + nu - nu * nu * M)
+    top = law.setting.linear_part**2 * (law.label_noise + nu - nu * nu * M)
     step = math.sqrt((1 + law.setting.q) / (law.features.c1**2 * xi * law.tau))
     return top / (2 * step)

@@ -1,0 +1,47 @@
+"""How much memory there is, and one sentence where it does not suffice.
+
+Every estimate is made before anything is drawn, so that a size that no machine can hold is refused
+at once.
+"""
+
+import os
+
+from attnlab.errors import UserError
+
+GB = 1e9
+
+
+def available_memory() -> float:
+    """Bytes of this machine that can be had without swapping."""
+    try:
+        import psutil
+    except ImportError:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return float(psutil.virtual_memory().available)
+
+
+def require_memory(what: str, needed: float, reduce: str, available: float | None = None) -> None:
+    """Refuse what needs more memory than there is.
+
+    Parameters
+    ----------
+    what
+        The subject of the sentence, in the plural.
+    needed
+        Bytes.
+    reduce
+        The arguments to make smaller.
+    available
+        Bytes; what the machine says unless given.
+    """
+    available = available_memory() if available is None else available
+    if needed > available:
+        raise UserError(
+            f"{what} need {_amount(needed)} of memory, and {_amount(available)} are available: "
+            f"{reduce} must be smaller."
+        )
+
+
+def _amount(size: float) -> str:
+    amount = size / GB
+    return f"{amount:.3g} GB" if amount < 1000 else f"{amount:,.0f} GB"

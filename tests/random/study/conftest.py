@@ -1,0 +1,34 @@
+"""Evidence to judge: a recorded run of the quick scale, and an honest run of a very small one."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from attnlab.lab.part import decode
+from attnlab.lab.study import View
+from attnlab.random.study import grids
+from tests.random.study import recorded, tiny
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="session")
+def quick():
+    """The recorded run of the quick scale with seed 0."""
+    return recorded.load()
+
+
+@pytest.fixture(scope="module")
+def small(seed, tmp_path_factory):
+    """All cells of the study at very small dimensions, computed now."""
+    folder = tmp_path_factory.mktemp("tiny")
+    command = [sys.executable, "-m", "tests.random.study.tiny", str(folder), str(seed)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    with tiny.in_place_of_quick():
+        results = {
+            cell.key: decode(cell, (folder / cell.key).read_bytes())
+            for cell in grids.cells("quick", seed)
+        }
+        yield View("quick", seed, results)
