@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from attnlab import arguments
-from attnlab.compiling import filter_jit_lightly
+from attnlab.compiling import fast_compile
 from attnlab.errors import UserError
 from attnlab.rank.problem import NeighbourPrompt, Neighbours
 from attnlab.stats.estimate import Estimate
@@ -139,7 +139,7 @@ def _values(
         raise UserError(str(error)) from None  # without JAX's note on its traceback
 
 
-@filter_jit_lightly
+@fast_compile
 def _run(
     measure: Callable[..., Array],
     predictor: Any,

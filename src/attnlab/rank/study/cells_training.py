@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from attnlab import arguments
-from attnlab.compiling import filter_jit_lightly
+from attnlab.compiling import fast_compile
 from attnlab.errors import UserError
 from attnlab.lab.cell import CellKind, Outcome
 from attnlab.rank.models.attention import RankAttention, score_matrices
@@ -34,6 +34,7 @@ from attnlab.rank.study.training import (
 )
 from attnlab.rank.theory.upper_bound import best_values, optimised_heads, random_heads
 from attnlab.training.flat_weights import FlatLoss, flatten
+from attnlab.training.options import TrainingOptions
 from attnlab.training.outcome import Trained
 from attnlab.training.population import member_keys, train
 from attnlab.training.schedule import adam, scheduled_rate
@@ -181,7 +182,7 @@ def run_pair(config: PairRun) -> Outcome[TrainedRow]:
     return Outcome(_rows(config, trained, loss, keys[2], trained[1]))
 
 
-@filter_jit_lightly
+@fast_compile
 def random_pairs(H: int, r: int, d: int, keys: Any) -> RankAttention:
     """Heads with normal Q and K and V near I / H, so that training starts at uniform attention."""
 
@@ -204,7 +205,7 @@ def constructed_pair(config: PairRun, member: int) -> RankAttention:
     return RankAttention(Q, K, V, None, products="dot")
 
 
-@filter_jit_lightly
+@fast_compile
 def _initialised(shape: EncoderShape, keys: Any) -> Any:
     return jax.vmap(lambda key: initialise(shape, key, jnp.float32))(keys)
 
@@ -226,10 +227,12 @@ def _train(config: EncoderRun | PairRun, loss: Any, start: Any, key: Any) -> tup
         member_keys(key, config.seeds),
         adam,
         steps=config.steps,
-        chunk=min(CHUNK, config.steps),
-        rate=scheduled_rate,
-        replay=config.replay,
-        lightly=True,
+        options=TrainingOptions(
+            chunk=min(CHUNK, config.steps),
+            rate=scheduled_rate,
+            replay=config.replay,
+            fast_compile=True,
+        ),
     )
     return found, layout.model(np.asarray(found.params))
 
@@ -264,7 +267,7 @@ def _rows(
     return rows
 
 
-@filter_jit_lightly
+@fast_compile
 def _forms(layers: Any, d: int) -> Any:
     return jax.vmap(lambda layer: angle_and_norm(layer, d))(layers)
 

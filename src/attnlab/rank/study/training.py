@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from attnlab.compiling import filter_jit_lightly
+from attnlab.compiling import fast_compile
 from attnlab.lab.cell import stream
 from attnlab.rank.models.attention import RankAttention, score_matrices
 from attnlab.rank.models.encoder import Encoder, batch_loss
@@ -83,7 +83,7 @@ def answers(
     return layer.columns(X.T, y.T[:, None, :])[:, 0].T
 
 
-@filter_jit_lightly
+@fast_compile
 def held_out(loss: Any, parts: int, models: Any, keys: Any) -> Float[Array, "members parts"]:
     """The loss of every model on `parts` fresh batches, the same for all."""
 

@@ -16,7 +16,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab import arguments
-from attnlab.compiling import filter_jit_lightly
+from attnlab.compiling import fast_compile
 from attnlab.errors import UserError
 from attnlab.rank.problem import Neighbours
 from attnlab.rank.theory.lower_bound import check_head
@@ -140,6 +140,6 @@ def train_adversary(
         return model, jnp.mean(losses[-(steps // 10) :])
 
     keys = jax.random.split(key, arguments.integer("starts", starts, 1))
-    models, losses = filter_jit_lightly(jax.vmap(run))(keys)
+    models, losses = fast_compile(jax.vmap(run))(keys)
     best = int(jnp.argmin(losses))
     return jax.tree.map(lambda leaf: leaf[best], models)
