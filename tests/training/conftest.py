@@ -5,11 +5,18 @@ from collections.abc import Iterator
 import jax
 import pytest
 
+from attnlab import compiling
 
-@pytest.fixture(autouse=True)
+
+@pytest.fixture(autouse=True, scope="module")
 def quick_compilation() -> Iterator[None]:
     """Compile with few optimisations, which changes the time and the last digits alone."""
-    before = jax.config.values["jax_disable_most_optimizations"]
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
+    name = "jax_disable_most_optimizations"
+    before = jax.config.values[name]
+    jax.config.update(name, True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(compiling.FAST, "xla_backend_optimization_level", 0)
+        compiling.fast_options.cache_clear()
+        yield
+    compiling.fast_options.cache_clear()
+    jax.config.update(name, before)

@@ -269,6 +269,8 @@ def test_progress_is_reported_after_every_chunk():
 SHARDED = """
 import json, sys
 import jax, numpy as np
+from attnlab import compiling
+compiling.FAST["xla_backend_optimization_level"] = 0
 from tests.training.members import ADAM, bowl_score, bowls, run
 assert len(jax.devices()) == 8
 seed, folder = int(sys.argv[1]), sys.argv[2]

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import altair as alt
+from typing import TYPE_CHECKING, Any
 
 from attnlab.lab.study import Figure, View
 from attnlab.rank.study import grids, grids_theory
-from attnlab.rank.theory.constructions import full_rank_error, full_rank_rate
-from attnlab.rank.theory.lower_bound import lower_bound
+
+if TYPE_CHECKING:
+    from attnlab.lab.study import Drawn
 
 Rows = list[dict[str, Any]]
-Drawn = alt.Chart | alt.LayerChart | alt.FacetChart
-HEADS = alt.X("heads:Q", title="heads H", scale=alt.Scale(type="log", base=2))
+
+
+def _heads() -> Any:
+    """The axis of the number of heads."""
+    import altair as alt
+
+    return alt.X("heads:Q", title="heads H", scale=alt.Scale(type="log", base=2))
 
 
 def _pair(view: View) -> Rows:
+    from attnlab.rank.theory.lower_bound import lower_bound
+
     d = grids.PANELS[view.scale].pair_d
     rows: Rows = []
     for H in (2**k for k in range(11)):
@@ -42,8 +48,10 @@ def _pair(view: View) -> Rows:
 
 
 def _draw_pair(rows: Rows) -> Drawn:
+    import altair as alt
+
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=HEADS,
+        x=_heads(),
         y=alt.Y("error:Q", title="squared error"),
         color=alt.Color("what:N", title=None),
         tooltip=["what:N", "heads:Q", alt.Tooltip("error:Q", format=".4f")],
@@ -69,11 +77,13 @@ def _bounds(view: View) -> Rows:
 
 
 def _draw_bounds(rows: Rows) -> Drawn:
+    import altair as alt
+
     return (
         alt.Chart(alt.Data(values=rows))
         .mark_line(point=True)
         .encode(
-            x=HEADS,
+            x=_heads(),
             y=alt.Y("B:Q", title="lower bound (B) on the error"),
             color=alt.Color("rank:O", title="rank r", scale=alt.Scale(scheme="viridis")),
             tooltip=["rank:Q", "heads:Q", "A:Q", "B:Q", "C:Q"],
@@ -82,6 +92,8 @@ def _draw_bounds(rows: Rows) -> Drawn:
 
 
 def _full_rank(view: View) -> Rows:
+    from attnlab.rank.theory.full_rank import full_rank_error, full_rank_rate
+
     rows: Rows = [
         {"c": c, "d": d, "law": full_rank_error(d, c).value, "limit": full_rank_rate(d, c)}
         for d in (16, 64)
@@ -94,6 +106,8 @@ def _full_rank(view: View) -> Rows:
 
 
 def _draw_full_rank(rows: Rows) -> Drawn:
+    import altair as alt
+
     log = alt.Scale(type="log")
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("c:Q", title="c of K Qᵀ = c I", scale=log), color=alt.Color("d:O", title="d")
@@ -132,8 +146,10 @@ def _votes(view: View) -> Rows:
 
 
 def _draw_votes(rows: Rows) -> Drawn:
+    import altair as alt
+
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=HEADS, color=alt.Color("d:O", title="d", scale=alt.Scale(scheme="viridis"))
+        x=_heads(), color=alt.Color("d:O", title="d", scale=alt.Scale(scheme="viridis"))
     )
     y = alt.Y("law:Q", title="squared error", scale=alt.Scale(type="log"))
     return alt.layer(
@@ -157,6 +173,8 @@ def _decay(view: View) -> Rows:
 
 
 def _draw_decay(rows: Rows) -> Drawn:
+    import altair as alt
+
     return (
         alt.Chart(alt.Data(values=rows))
         .mark_line(point=True)
@@ -177,6 +195,8 @@ def _sizes(view: View) -> Rows:
 
 
 def _draw_sizes(rows: Rows) -> Drawn:
+    import altair as alt
+
     return (
         alt.Chart(alt.Data(values=rows))
         .mark_bar()
@@ -192,8 +212,8 @@ FIGURES = (
     Figure(
         "pair",
         "An orthonormal pair: bare layers of rank-1 heads and the bounds",
-        "The nearest of two orthonormal points by one layer of H heads of rank 1. Dashed: no such "
-        "layer is below (B), and none with V = c I below (C).",
+        "One layer of H heads of rank 1 looks for the nearest of two orthonormal points. Dashed: "
+        "no such layer has an error below (B), and none with V = c I below (C).",
         _pair,
         _draw_pair,
     ),
@@ -207,16 +227,16 @@ FIGURES = (
     Figure(
         "full-rank",
         "Fact 1: one head of full rank",
-        "Error on an orthonormal pair against c: exact law, its limit const / c dashed, and one "
-        "sampled point.",
+        "Error on an orthonormal pair against c: the exact law, its limit const / c (dashed), and "
+        "one sampled point.",
         _full_rank,
         _draw_full_rank,
     ),
     Figure(
         "votes",
         "Theorem 7: the majority vote of rank-1 heads in two layers",
-        "Exact law of the vote, sampled networks (diamonds), and dashed the bound on a single "
-        "layer with as many heads.",
+        "The exact law of the vote, sampled networks (diamonds), and the bound on a single layer "
+        "with as many heads (dashed).",
         _votes,
         _draw_votes,
     ),
@@ -230,7 +250,7 @@ FIGURES = (
     Figure(
         "sizes",
         "Heads and ranks of published models",
-        "H r / d, which is 1 where r = d / H; the table has the sizes.",
+        "H r / d is 1 where r = d / H; the table below the figure has the sizes.",
         _sizes,
         _draw_sizes,
     ),
