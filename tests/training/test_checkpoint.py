@@ -16,10 +16,10 @@ import safetensors.numpy
 
 from attnlab.errors import AttnlabError, UserError
 from attnlab.training.checkpoint import METADATA, CheckpointFile, Snapshot
+from attnlab.training.fingerprint import describe, fingerprint
 from attnlab.training.guard import Guard
 from attnlab.training.outcome import Event, Stopped, Trained
 from attnlab.training.population import member_keys
-from attnlab.training.question import describe, fingerprint
 from tests.training.members import ADAM, SGD, bowl_score, bowls, run
 
 STEPS, CHUNK = 44, 8  # five whole chunks and a short one
@@ -30,14 +30,14 @@ class Killed(Exception):
     """Stands for a kill between two chunks."""
 
 
-def save(path: Any, tree: Any, question: dict, notes: Any) -> None:
-    CheckpointFile(path).save(Snapshot.of(tree, question, notes))
+def save(path: Any, tree: Any, configuration: dict, notes: Any) -> None:
+    CheckpointFile(path).save(Snapshot.of(tree, configuration, notes))
 
 
-def load(path: Any, like: Any, question: dict) -> tuple[Any, Any]:
+def load(path: Any, like: Any, configuration: dict) -> tuple[Any, Any]:
     held = CheckpointFile(path).load()
     assert held is not None
-    return held.tree(like, question, str(path)), held.notes
+    return held.tree(like, configuration, str(path)), held.notes
 
 
 def kill_after(chunks: int):
@@ -119,16 +119,16 @@ def test_a_run_that_is_asked_to_stop_leaves_a_checkpoint_and_continues_to_the_sa
     """A run that is always asked to stop makes one chunk at a time, in whatever keeps it."""
     keeper, steps = InMemory(), []
     for _ in range(CHUNKS - 1):
-        with pytest.raises(Stopped, match="as asked; in memory continues it") as stopped:
+        with pytest.raises(Stopped, match="on request; in memory continues it") as stopped:
             noisy_run(seed, checkpoint=keeper, stop=lambda: True)
         steps.append(stopped.value.step)
     assert steps == [CHUNK * i for i in range(1, CHUNKS)]
     assert_same(noisy_run(seed, checkpoint=keeper, stop=lambda: True), noisy_run(seed))
-    with pytest.raises(Stopped, match="step 8 of 44, as asked; nothing is saved"):
+    with pytest.raises(Stopped, match="step 8 of 44, on request; nothing is saved"):
         noisy_run(seed, stop=lambda: True)
 
 
-def test_a_snapshot_has_the_fingerprint_of_its_question():
+def test_a_snapshot_has_the_fingerprint_of_its_configuration():
     x = {"x": np.zeros(2)}
     one, same, other = (Snapshot.of(x, {"a": a, "b": 2}) for a in (1, 1, 3))
     assert one.fingerprint == same.fingerprint != other.fingerprint

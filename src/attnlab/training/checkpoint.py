@@ -1,9 +1,9 @@
 """Checkpoints: a training run between two chunks, saved so that it can continue bit for bit.
 
-A `Snapshot` holds what was asked, every array of the run, and notes in JSON; as bytes it is one
-safetensors file that says by itself what it is. Where snapshots are kept is the caller's choice:
-`CheckpointFile` keeps one file, and any other object with `every`, `load` and `save` will do. A
-snapshot of another question is refused in one sentence and left alone.
+A `Snapshot` holds the configuration of the run, all of its arrays, and notes in JSON; as bytes it
+is one safetensors file that says by itself what it is. Where snapshots are kept is the caller's
+choice: `CheckpointFile` keeps one file, and any other object with `every`, `load` and `save` will
+do. A snapshot of another configuration is refused in one sentence and left alone.
 """
 
 from __future__ import annotations
@@ -38,43 +38,43 @@ class Snapshot:
 
     Parameters
     ----------
-    question
-        What was asked, as JSON: sizes, descriptions of functions, digests of arrays.
+    configuration
+        What was to be computed, as JSON: sizes, descriptions of functions, digests of arrays.
     arrays
         Every array of the run, by its path in the tree.
     notes
         JSON that belongs to the run and is no array.
     """
 
-    question: Mapping[str, Any]
+    configuration: Mapping[str, Any]
     arrays: Mapping[str, np.ndarray]
     notes: Any = None
 
     @classmethod
-    def of(cls, tree: PyTree, question: Mapping[str, Any], notes: Any = None) -> Snapshot:
+    def of(cls, tree: PyTree, configuration: Mapping[str, Any], notes: Any = None) -> Snapshot:
         """The snapshot of a tree of arrays."""
         arrays = {name: np.asarray(leaf, order="C") for name, leaf in named_leaves(tree)}
-        return cls(json.loads(json.dumps(dict(question))), arrays, notes)
+        return cls(json.loads(json.dumps(dict(configuration))), arrays, notes)
 
     @property
     def fingerprint(self) -> str:
-        """A digest of the question: two snapshots with the same one can continue each other."""
-        text = json.dumps(dict(self.question), sort_keys=True)
+        """A digest of the configuration: snapshots with the same one belong to the same run."""
+        text = json.dumps(dict(self.configuration), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
-    def tree(self, like: PyTree, question: Mapping[str, Any], name: str = "") -> PyTree:
-        """The arrays as a tree like `like`, if the snapshot answers this question.
+    def tree(self, like: PyTree, configuration: Mapping[str, Any], name: str = "") -> PyTree:
+        """The arrays as a tree like `like`, if the snapshot has this configuration.
 
         Parameters
         ----------
         like
             A tree whose leaves are arrays, or anything with a shape and a dtype.
-        question
-            What the run that continues was asked.
+        configuration
+            That of the run that continues.
         name
             What the snapshot is called in an error.
         """
-        _compare(name, self.question, json.loads(json.dumps(dict(question))))
+        _compare(name, self.configuration, json.loads(json.dumps(dict(configuration))))
         arrays, leaves = dict(self.arrays), []
         for path, leaf in named_leaves(like):
             found, wanted = arrays.pop(path, None), f"{np.dtype(leaf.dtype)}{list(leaf.shape)}"
@@ -101,7 +101,7 @@ class Snapshot:
         }
         document = {
             "format": FORMAT,
-            "configuration": dict(self.question),
+            "configuration": dict(self.configuration),
             "content": digest(arrays),
             "notes": self.notes,
         }

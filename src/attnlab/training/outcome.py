@@ -23,12 +23,12 @@ ACTIONS: dict[int, Action] = {SKIPPED: "skipped", RESTORED: "restored", STOPPED:
 
 
 class Stopped(AttnlabError):
-    """Training was asked to stop before its last step; the checkpoint, if any, holds the run."""
+    """Training was stopped before its last step; the checkpoint, if any, continues it."""
 
     def __init__(self, step: int, steps: int, checkpoint: str | None) -> None:
         self.step, self.steps, self.checkpoint = step, steps, checkpoint
         kept = "nothing is saved" if checkpoint is None else f"{checkpoint} continues it"
-        super().__init__(f"Training was stopped at step {step} of {steps}, as asked; {kept}.")
+        super().__init__(f"Training was stopped at step {step} of {steps} on request; {kept}.")
 
 
 @dataclass(frozen=True)

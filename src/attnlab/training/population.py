@@ -21,6 +21,7 @@ from attnlab import arguments
 from attnlab.compiling import fast_options, jit_options
 from attnlab.errors import UserError
 from attnlab.training.checkpoint import Checkpoint, Snapshot, as_checkpoint
+from attnlab.training.fingerprint import describe, fingerprint
 from attnlab.training.guard import traced
 from attnlab.training.history import History
 from attnlab.training.member import Memory, State, begin, chunk
@@ -28,7 +29,6 @@ from attnlab.training.options import TrainingOptions
 from attnlab.training.outcome import Event, Stopped, Trained, statuses
 from attnlab.training.placement import first, mesh_of, over_members, place
 from attnlab.training.program import Clock, Loss, MemberFunctions, Optimiser
-from attnlab.training.question import describe, fingerprint
 
 Progress = Callable[[int, int, float], None]
 
@@ -82,14 +82,14 @@ def train(
         A path, or an object that keeps snapshots (`checkpoint.Checkpoint`). A run that was killed
         continues from the last snapshot, bit for bit; a snapshot of another run is refused.
     stop
-        Asked between chunks. Where it returns True the run saves a snapshot and raises `Stopped`.
+        Called between chunks. Where it returns True the run saves a snapshot and raises `Stopped`.
     devices
         Devices over which the members are sharded; None for the default device.
 
     Raises
     ------
     Stopped
-        If `stop` asked for it before the last step; the checkpoint holds the run so far.
+        If `stop` returned True before the last step; the checkpoint holds the run so far.
     """
     steps, options = arguments.integer("steps", steps, 1), options or TrainingOptions()
     count = _count(params, members, key)
@@ -98,9 +98,9 @@ def train(
     )
     dtype = jnp.result_type(*jax.tree.leaves(params))
     controls = traced(options.guard, options.clip, options.average, count, dtype)
-    keeper, question = as_checkpoint(checkpoint), {}
+    keeper, configuration = as_checkpoint(checkpoint), {}
     if keeper is not None:
-        question = _question(functions, steps, options, params, members, key, controls)
+        configuration = _configuration(functions, steps, options, params, members, key, controls)
 
     mesh = mesh_of(devices)
     params, members, controls = (place(tree, mesh) for tree in (params, members, controls))
@@ -110,7 +110,7 @@ def train(
     held = None if keeper is None else keeper.load()
     if held is not None:
         like = _saved(state, memory, key, history, count)
-        tree = held.tree(like, question, str(keeper))
+        tree = held.tree(like, configuration, str(keeper))
         state, memory = (place(tree[name], mesh) for name in ("state", "memory"))
         arrays = {name: np.array(array) for name, array in tree["history"].items()}
         history = History(arrays, [Event.read(record) for record in held.notes])
@@ -125,15 +125,15 @@ def train(
         report = jax.device_get(first(report, count))
         history.record(report, end)
         over = end == steps or not history.active
-        asked_to_stop = not over and stop is not None and stop()
-        if keeper is not None and (over or asked_to_stop or history.chunks % keeper.every == 0):
+        stopping = not over and stop is not None and stop()
+        if keeper is not None and (over or stopping or history.chunks % keeper.every == 0):
             saved = jax.device_get(_saved(state, memory, key, history, count))
             notes = [event.record() for event in history.events]
-            keeper.save(Snapshot.of(saved, question, notes))
+            keeper.save(Snapshot.of(saved, configuration, notes))
         if progress is not None:
             seen = report.loss[np.isfinite(report.loss)]
             progress(end, steps, float(seen.mean()) if seen.size else math.inf)
-        if asked_to_stop:
+        if stopping:
             raise Stopped(end, steps, None if keeper is None else str(keeper))
     return _trained(first(state, count), first(memory, count), history)
 
@@ -171,7 +171,7 @@ def _chunk_of_all(functions, length, mesh, state, memory, members, keys, control
 
 @functools.cache
 def _advance(fast: bool, backend: str) -> Callable[..., Any]:
-    """A chunk of all members, compiled as the options ask."""
+    """A chunk of all members, compiled fast or with all optimisations."""
     static = ("functions", "length", "mesh")
     options = jit_options(fast_options(backend) if fast else None)
     return jax.jit(_chunk_of_all, static_argnames=static, **options)
@@ -200,7 +200,7 @@ def _count(params: PyTree, members: PyTree, key: Any) -> int:
     return count
 
 
-def _question(
+def _configuration(
     functions: MemberFunctions,
     steps: int,
     options: TrainingOptions,
@@ -209,7 +209,7 @@ def _question(
     key: Array,
     controls: PyTree,
 ) -> Mapping[str, Any]:
-    """What the run was asked, as a checkpoint carries it."""
+    """What is to be computed, as a checkpoint carries it."""
     sizes = {"steps": steps, "chunk": options.chunk, "replay": options.replay}
     digests = {"params": params, "members": members, "key": key, "controls": controls}
     return {

@@ -9,9 +9,9 @@ import pytest
 
 from attnlab.errors import UserError
 from attnlab.rank.models import head_products
+from attnlab.rank.models.affine import affine
 from attnlab.rank.models.attention import (
     RankAttention,
-    affine,
     from_matrices,
     score_matrices,
     value_matrices,

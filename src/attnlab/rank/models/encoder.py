@@ -15,7 +15,8 @@ from jaxtyping import Array, Float
 
 from attnlab.errors import UserError
 from attnlab.rank.kernels import row_encoder
-from attnlab.rank.models.attention import RankAttention, affine
+from attnlab.rank.models.affine import affine
+from attnlab.rank.models.attention import RankAttention
 from attnlab.rank.models.choices import Matmul, Norm
 from attnlab.rank.models.encoder_shape import EncoderShape
 from attnlab.rank.problem import SelfPrompt

@@ -91,7 +91,7 @@ class RankOneResult:
 
 
 def run_rank_one(config: RankOne) -> RankOneResult:
-    """Draw the heads, improve them if asked, and compute their error twice."""
+    """Draw the heads, improve them where `optimise` is not 0, and compute their error."""
     from attnlab.rank.models.rank_one_heads import optimised_heads, random_heads
     from attnlab.rank.study.sampled_ridge import sampled_ridge
     from attnlab.rank.theory.lower_bound import lower_bound

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Figure, View
-from attnlab.rank.study import figures_theory, grids, published
+from attnlab.rank.study import figures_bounds, figures_theory, grids, published
 from attnlab.rank.study.results import held_out
 
 if TYPE_CHECKING:
@@ -241,5 +241,6 @@ FIGURES = (
         _ablations,
         _draw_ablations,
     ),
+    *figures_bounds.FIGURES,
     *figures_theory.FIGURES,
 )

@@ -1,6 +1,6 @@
-"""What a training run was asked, as JSON: descriptions of its functions, digests of its arrays.
+"""The configuration of a training run: functions described in words, arrays by their digests.
 
-A checkpoint carries it, so that no run continues one that was asked something else.
+A checkpoint carries them, so that no run continues another one.
 """
 
 from __future__ import annotations
