@@ -124,7 +124,7 @@ def test_a_run_that_is_asked_to_stop_leaves_a_checkpoint_and_continues_to_the_sa
         steps.append(stopped.value.step)
     assert steps == [CHUNK * i for i in range(1, CHUNKS)]
     assert_same(noisy_run(seed, checkpoint=keeper, stop=lambda: True), noisy_run(seed))
-    with pytest.raises(Stopped, match="step 8 of 44, on request; nothing is saved"):
+    with pytest.raises(Stopped, match="step 8 of 44 on request; nothing is saved"):
         noisy_run(seed, stop=lambda: True)
 
 

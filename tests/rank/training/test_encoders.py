@@ -34,7 +34,7 @@ def test_every_encoder_has_a_held_out_error(trained):
 def test_the_points_of_a_crossed_problem_ask_for_each_other(trained, seed):
     """The same seed gives the same bits in one program."""
     crossed = rank.Neighbours(d=4, N=3, kind="farthest")
-    again = rank.train(crossed, rank=2, seed=seed, **OPTIONS)
+    again = rank.train(crossed, rank=2, heads=2, seed=seed, **OPTIONS)
     assert again.errors == trained.errors
 
 
@@ -54,6 +54,7 @@ def test_training_can_be_watched_and_can_start_at_a_construction(trained, seed):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        ({"heads": 3}, "heads must be a multiple of d / rank = 2, got 3"),
         ({"rank": 3}, "rank must divide the width, 4, got 3"),
         ({"steps": 0}, "steps must be an integer of at least 1, got 0"),
         ({"seeds": 0}, "seeds must be an integer of at least 1, got 0"),

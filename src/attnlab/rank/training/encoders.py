@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
 from jaxtyping import PRNGKeyArray
 
 from attnlab import arguments
+from attnlab.errors import UserError
 from attnlab.rank.models.attention import RankAttention
 from attnlab.rank.models.choices import LEARNED_ENCODINGS
 from attnlab.rank.models.encoder_shape import EncoderShape
@@ -24,8 +26,8 @@ def train(
     problem: SelfNeighbours | Neighbours,
     rank: int,
     *,
+    heads: int | None = None,
     layers: int = 1,
-    width_multiplier: int = 1,
     mlp: int = 64,
     steps: int = 1500,
     batch: int = 128,
@@ -44,10 +46,10 @@ def train(
     problem
         Dimension, number of points, and which neighbour. Of a `Neighbours` problem the points ask
         for each other, as in `SelfNeighbours`.
-    rank
-        Rank r of every head; there are H = (d / r) * width_multiplier heads per layer.
-    layers, width_multiplier, mlp
-        Blocks, groups of heads, and the width of the perceptron (0 for none).
+    rank, heads
+        Rank r of every head, and heads per layer: a multiple of d / r, which is the default.
+    layers, mlp
+        Number of blocks, and the width of the perceptron (0 for none).
     steps, batch, rate
         Training steps, sequences per step, and the peak of the learning rate.
     seeds
@@ -72,7 +74,12 @@ def train(
     others = dict(shape or {})
     if others.get("encoding") in LEARNED_ENCODINGS:
         others.setdefault("length", every.N)
-    sizes = EncoderShape(every.d, rank, layers, width_multiplier, mlp, **others)
+    sizes = EncoderShape(every.d, rank, layers, 1, mlp, **others)
+    if heads is not None:
+        group = sizes.group_heads
+        if arguments.integer("heads", heads, 1) % group:
+            raise UserError(f"heads must be a multiple of d / rank = {group}, got {heads}.")
+        sizes = replace(sizes, width_multiplier=heads // group)
     key = jax.random.key(arguments.integer("seed", seed, 0))
     return train_encoders(
         every, sizes, key, steps=steps, batch=batch, rate=rate, seeds=seeds, replay=replay,
