@@ -2,12 +2,12 @@
 
     ATTNLAB_TORCH_PYTHON=/path/to/python python benchmarks/rank.py [rounds] [cores] [heads]
 
-prints (1) a step of the encoder, forward, backward and AdamW (d = 64, N = 16, batch 256, one block,
-perceptron 2048) with H = 1, r = 64 and H = 512, r = 8, the two programs taking turns; the fastest
-of PyTorch's attentions and optimisers counts; (2) drawing a batch against loops over its points.
-The interpreter named, or this one, must have PyTorch; without it (1) shows our side alone. `cores`
-binds both programs to so many, `heads` chooses one case: on a busy machine threads that wait for
-each other measure the neighbours, and one core with its processor time is the steadier comparison.
+prints (1) the time of a step of the encoder, forward, backward and AdamW (d = 64, N = 16, batch
+256, one block, perceptron 2048), with H = 1, r = 64 and H = 512, r = 8; our program and PyTorch's
+take turns, and the fastest of PyTorch's attentions and optimisers counts; (2) the time of drawing
+a batch, against loops over its points. The interpreter of the variable, or this one, must have
+PyTorch; without it (1) shows our side alone. `cores` binds both programs to so many cores, `heads`
+chooses one case. On a busy machine, processor time on one core is the steadier comparison.
 """
 
 import os
@@ -22,12 +22,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from rank_gradient import batch_loss_and_gradient
 
-from attnlab.rank.models.encoder import EncoderShape, batch_loss_and_gradient
 from attnlab.rank.models.encoder_init import initialise
+from attnlab.rank.models.encoder_shape import EncoderShape
 
 D, POINTS, BATCH, CHUNK = 64, 16, 256, 32
-CASES = {1: (64, 1, 6), 512: (8, 64, 2)}  # heads: rank, width multiplier, steps a turn
+CASES = {1: (64, 1, 6), 512: (8, 64, 2)}  # heads: rank, width multiplier, steps per turn
 
 
 @jax.jit
@@ -152,7 +153,7 @@ def compare(heads: int, python: str | None, rounds: int) -> None:
     ours = Ours(shape)
     if python is None:
         wall, processor = medians(ours.times(rounds * turn))
-        print(f"  {name}: {wall:.0f} ms a step, {processor:.0f} ms of processor")
+        print(f"  {name}: {wall:.0f} ms per step, {processor:.0f} ms of processor")
         return
     theirs = fastest(python, shape, turn)
     left, right, ratios = [], [], []
@@ -163,7 +164,7 @@ def compare(heads: int, python: str | None, rounds: int) -> None:
     theirs.close()
     (wall, processor), (their_wall, their_processor) = medians(left), medians(right)
     print(
-        f"  {name}: ours {wall:.0f} ms a step ({processor:.0f} ms of processor), "
+        f"  {name}: ours {wall:.0f} ms per step ({processor:.0f} ms of processor), "
         f"PyTorch ({theirs.name}) {their_wall:.0f} ms ({their_processor:.0f}): "
         f"{their_wall / wall:.2f} times as fast ({min(ratios):.2f} to {max(ratios):.2f} over the "
         f"rounds), {their_processor / processor:.2f} in processor time",

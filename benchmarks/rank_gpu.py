@@ -1,13 +1,13 @@
-"""The training experiments of the study `rank` on one accelerator: steps a second of populations.
+"""The training experiments of the study `rank` on one accelerator: steps per second of populations.
 
     python benchmarks/rank_gpu.py [seconds] [d] [perceptron] [batch] [steps]
 
 trains populations of five seeds as the standard-width panels of Figure 1 do (N = 16, fresh data on
-the device, AdamW with its schedule), in float32, TF32 and bfloat16; prints steps a second, what a
-step must compute and move at least, the share of that floor reached, and the minutes that 1e5 steps
-of all 105 models would take; then wider panels. It stops before a population that would not end
-within `seconds` (220 unless given; d 64, perceptron 2048, batch 256, 100 timed steps). It needs
-JAX, equinox and optax and only the library.
+the device, AdamW with its schedule), in float32, TF32 and bfloat16. It prints steps per second, the
+least that a step must compute and move, the share of that floor that is reached, and the minutes
+that 1e5 steps of all 105 models would take; then the same for wider panels. It stops before a
+population that would not end within `seconds` (220 unless given; d 64, perceptron 2048, batch 256,
+100 timed steps). It needs JAX, equinox, optax and the library.
 """
 
 import dataclasses
@@ -18,9 +18,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from rank_gradient import batch_loss_and_gradient
 
-from attnlab.rank.models.encoder import EncoderShape, batch_loss_and_gradient
 from attnlab.rank.models.encoder_init import initialise
+from attnlab.rank.models.encoder_shape import EncoderShape
 
 POINTS, SEEDS, LAYERS, RANKS, PAPER_STEPS = 16, 5, (1, 3, 5), (1, 2, 4, 8, 16, 32, 64), 100_000
 
@@ -40,7 +41,7 @@ def timed(call) -> float:
 
 
 def rates(size: int, length: int) -> tuple[dict[str, float], float]:
-    """Operations a second of a large product in each precision, and bytes a second of a copy."""
+    """Operations per second of large products, by precision, and bytes per second of a copy."""
     found = {}
     for name, precision, dtype in (
         ("float32", "highest", jnp.float32),
@@ -60,7 +61,7 @@ def rates(size: int, length: int) -> tuple[dict[str, float], float]:
 def products(shape: EncoderShape, batch_size: int) -> list[tuple[float, float]]:
     """Operations and bytes of everything that one step of one model cannot do without.
 
-    A product reads its factors and writes its result once, four bytes a number or two in bfloat16;
+    A product reads its factors and writes its result once, four bytes per number, in bfloat16 two;
     attention reads q, k, v and writes its output, and in the derivative reads them with the
     output's gradient and writes three; AdamW reads parameter, gradient and two moments and writes
     three. The first block's input needs no gradient.

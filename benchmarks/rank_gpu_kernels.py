@@ -2,14 +2,14 @@
 
     python benchmarks/rank_gpu_kernels.py [seconds] [d] [perceptron] [batch] [part ...]
 
-`kernels` compares every kernel with plain float32 and times it alone; then five seeds as in
-`rank_gpu`: `steps` times the training step of every population of Figure 1's standard width and
-says how many minutes the 105 models would take, with the kernels of one step by the profiler;
-`wide` sets the wider panels against the floor of what they must compute and move; `precision` says
-what bfloat16 and TF32 do to a trained result; `plain` times the step without the kernels. All of
-those unless given, as far as they fit into `seconds` (300 unless given). `published` trains rank 8
-for the paper's 1e5 steps, in five minutes. Programs are compiled side by side and timed when all of
-them are there. It needs JAX, equinox and optax and only the library.
+`kernels` compares every kernel with plain float32 and times it alone. The other parts train
+populations of five seeds as `rank_gpu` does: `steps` times the training step of every population of
+Figure 1's standard width, profiles the kernels of one step, and extrapolates the minutes that the
+105 models would take; `wide` compares the wider panels with the floor of what they must compute and
+move; `precision` shows what bfloat16 and TF32 do to a trained result; `plain` times the step
+without the kernels. Without `part` all of those run, as far as they fit into `seconds` (300 unless
+given). `published` trains rank 8 for the paper's 1e5 steps, in five minutes. Programs are compiled
+in parallel and timed when all of them are compiled. It needs JAX, equinox, optax and the library.
 """
 
 import collections
@@ -34,7 +34,8 @@ from attnlab.rank.kernels.attention_pallas import attend_rows, attend_rows_backw
 from attnlab.rank.kernels.kernel_launch import PROGRAMS
 from attnlab.rank.kernels.norm_pallas import residual_norm, residual_norm_backward
 from attnlab.rank.kernels.perceptron_pallas import perceptron, perceptron_backward
-from attnlab.rank.models.encoder import EncoderShape, batch_loss
+from attnlab.rank.models.encoder import batch_loss
+from attnlab.rank.models.encoder_shape import EncoderShape
 
 BEGIN = time.perf_counter()
 GIVEN = [*sys.argv[1:5], "", "", "", ""]
@@ -173,7 +174,7 @@ def profile(function) -> list[tuple[str, float]]:
     return [(name, spent * 1e-9) for _, name, spent in sorted(found)]
 
 
-class Program(NamedTuple):
+class TrainingLoop(NamedTuple):
     """A compiled training loop with the first of its states and its keys."""
 
     run: Any
@@ -181,12 +182,12 @@ class Program(NamedTuple):
     keys: Any
 
 
-def compiled(shapes: Iterable[EncoderShape], *sizes: int) -> dict[EncoderShape, Program]:
+def compiled(shapes: Iterable[EncoderShape], *sizes: int) -> dict[EncoderShape, TrainingLoop]:
     """The training loops that compile, side by side, of the sizes that `trainer` takes last."""
 
-    def one(shape: EncoderShape) -> Program:
+    def one(shape: EncoderShape) -> TrainingLoop:
         run, state, keys = rank_gpu.trainer(shape, BATCH, *sizes)
-        return Program(run.lower(state, keys).compile(), state, keys)
+        return TrainingLoop(run.lower(state, keys).compile(), state, keys)
 
     shapes, begin, found = list(shapes), time.perf_counter(), {}
     with ThreadPoolExecutor(len(shapes)) as pool:
@@ -203,7 +204,7 @@ def named(shape: EncoderShape) -> str:
     return f"{shape.products} L={shape.layers} r={shape.rank} wm={shape.width_multiplier}"
 
 
-def step(shape: EncoderShape, program: Program, profiled: bool = False) -> float:
+def step(shape: EncoderShape, program: TrainingLoop, profiled: bool = False) -> float:
     """Seconds of a step in a scan of many; printed, if asked with each kernel in it."""
     run, state, keys = program
     held = [jax.block_until_ready(run(state, jnp.copy(keys)))]
@@ -213,7 +214,7 @@ def step(shape: EncoderShape, program: Program, profiled: bool = False) -> float
 
     each = statistics.median(rank_gpu.timed(again) for _ in range(3)) / STEPS
     print(
-        f"step {named(shape)}: {each * 1e3:.3f} ms, {each / shape.layers * 1e3:.3f} ms a layer "
+        f"step {named(shape)}: {each * 1e3:.3f} ms, {each / shape.layers * 1e3:.3f} ms per layer "
         f"(loss {held[0][1].mean():.4f})",
         flush=True,
     )
@@ -302,7 +303,7 @@ def published(base: EncoderShape) -> None:
         print(f"  {time.perf_counter() - begin:.0f} s", flush=True)
 
 
-def trained(shape: EncoderShape, program: Program, label: str) -> None:
+def trained(shape: EncoderShape, program: TrainingLoop, label: str) -> None:
     """Print the losses of every seed on fresh data, computed in float32, and on the way there."""
     run, state, keys = program
     (models, _), losses = run(state, keys)

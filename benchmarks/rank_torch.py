@@ -2,7 +2,7 @@
 
     python benchmarks/rank_torch.py H r width_multiplier kind fused
 
-reads a number of steps a line from its standard input and answers with the seconds of each, wall
+reads a number of steps per line from its standard input and answers with the seconds of each, wall
 and processor. It imports neither JAX nor attnlab, so that it runs in an environment of its own.
 """
 

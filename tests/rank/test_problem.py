@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 
 from attnlab.errors import UserError
-from attnlab.rank.problem import Neighbours, orthonormal_rows
+from attnlab.rank.problem import Neighbours, SelfNeighbours, orthonormal_rows
+from tests.rank.quickly import quickly
 
-Z = 5.5  # about 50 comparisons a test and 100 seeds: familywise below 1e-3
+Z = 5.5  # about 50 comparisons per test and 100 seeds: familywise below 1e-3
 SAMPLES = 4000
 
 
-def draws(problem, name, seed, samples=SAMPLES):
+def draws(problem, seed, samples=SAMPLES):
     keys = jax.random.split(jax.random.key(seed), samples)
-    return jax.tree.map(np.asarray, jax.jit(jax.vmap(getattr(problem, name)))(keys))
+    return jax.tree.map(np.asarray, quickly(jax.vmap(problem.sample))(keys))
 
 
 def agree(values, expected):
@@ -31,7 +32,7 @@ def test_the_answer_is_the_neighbour_by_its_definition(seed, kind):
     points = rng.standard_normal((300, 5, 5))
     points = (points / np.linalg.norm(points, axis=2, keepdims=True)).astype("float32")
     X, y = points[:, :4], points[:, 4]
-    answer = jax.jit(jax.vmap(Neighbours(5, 4, kind, bias=bias).answer))(X, y)
+    answer = quickly(jax.vmap(Neighbours(5, 4, kind, bias=bias).answer))(X, y)
     costs = ((X - y[:, None]) ** 2).sum(2)
     costs = -costs if kind == "farthest" else costs + np.array(bias or 0)
     np.testing.assert_array_equal(answer, costs.argmin(1))
@@ -40,7 +41,7 @@ def test_the_answer_is_the_neighbour_by_its_definition(seed, kind):
 
 def test_every_point_asks_for_its_neighbour_among_the_others(seed):
     for kind, sign in (("nearest", 1), ("farthest", -1)):
-        X, targets = draws(Neighbours(5, 4, kind), "sample_self", seed, 300)
+        X, targets = draws(SelfNeighbours(5, 4, kind), seed, 300)
         distances = sign * ((X[:, :, None] - X[:, None]) ** 2).sum(3)
         distances[:, np.arange(4), np.arange(4)] = np.inf
         expected = np.take_along_axis(X, distances.argmin(2)[:, :, None], axis=1)
@@ -52,7 +53,7 @@ def test_every_point_asks_for_its_neighbour_among_the_others(seed):
 @pytest.mark.parametrize("points", ["iid", "orthonormal"])
 def test_points_and_source_are_uniform_on_the_sphere(seed, points):
     d = 4
-    X, y, target = draws(Neighbours(d, 3, points=points), "sample", seed)
+    X, y, target = draws(Neighbours(d, 3, points=points), seed)
     nearest = ((X - y[:, None]) ** 2).sum(2).argmin(1)
     # Two of 4000 nearly equal distances may change places in float32.
     assert (target == X[np.arange(SAMPLES), nearest]).all(axis=1).mean() > 1 - 3 / SAMPLES
@@ -75,23 +76,25 @@ def test_points_and_source_are_uniform_on_the_sphere(seed, points):
 
 def test_theorem_4_has_points_of_norm_root_d_and_a_normal_source(seed):
     problem = Neighbours(4, 2, points="orthonormal", radius=2.0, source="normal")
-    X, y, _ = draws(problem, "sample", seed)
+    X, y, _ = draws(problem, seed)
     np.testing.assert_allclose((X**2).sum(2), 4, rtol=1e-5)
     assert agree(y**2, 1)
     assert agree(((X[:, 0] - X[:, 1]) * y).sum(1) ** 2, 2 * 4)
 
 
 def test_many_rows_are_orthonormal_to_rounding(seed):
-    rows = orthonormal_rows(jax.random.normal(jax.random.key(seed), (12, 12)))
-    np.testing.assert_allclose(rows @ rows.T, np.eye(12), atol=1e-5)
+    normals = np.random.default_rng(seed).standard_normal((12, 12)).astype("float32")
+    rows = np.asarray(quickly(orthonormal_rows)(normals))
+    # Sums of twelve products of unit vectors, each cleared twice of eleven others.
+    np.testing.assert_allclose(rows @ rows.T, np.eye(12), atol=12 * 12 * 2.0**-23)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_dtype_asked_for_is_the_dtype_got(dtype):
     with jax.enable_x64(True):
-        problem = Neighbours(4, 2, "biased", bias=(0.0, 1.0), radius=math.sqrt(2))
-        for sampler in (problem.sample, problem.sample_self):
-            prompt = jax.eval_shape(partial(sampler, dtype=dtype), jax.random.key(0))
+        given = {"kind": "biased", "bias": (0.0, 1.0), "radius": math.sqrt(2)}
+        for problem in (Neighbours(4, 2, **given), SelfNeighbours(4, 2, **given)):
+            prompt = jax.eval_shape(partial(problem.sample, dtype=dtype), jax.random.key(0))
             assert {leaf.dtype for leaf in prompt} == {jnp.dtype(dtype)}
 
 
@@ -112,5 +115,8 @@ def test_the_dtype_asked_for_is_the_dtype_got(dtype):
     ],
 )
 def test_wrong_arguments_are_named(unchecked, arguments, sentence):
-    with pytest.raises(UserError, match=sentence):
-        Neighbours(**arguments)
+    for problem in (Neighbours, SelfNeighbours):
+        # The paper trains the farthest point, so that this is the default of the second problem.
+        given = {"kind": "nearest"} | arguments
+        with pytest.raises(UserError, match=sentence):
+            problem(**given)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from attnlab.training.options import TrainingOptions
 from attnlab.training.outcome import Trained
 from attnlab.training.population import member_keys, train
 
@@ -71,8 +72,16 @@ def descent(rate: float, steps: int) -> np.ndarray:
     return OPTIMUM * (1 - left)
 
 
-def run(bowls: Bowl, steps: int, seed: int = 0, **options: Any) -> Trained:
+WATCHED = ("progress", "checkpoint", "stop", "devices")
+
+
+def run(bowls: Bowl, steps: int, seed: int = 0, **given: Any) -> Trained:
+    """Train bowls from 0; `given` are arguments and options of `train`, in one dictionary."""
     count, dtype = len(bowls.rate), bowls.rate.dtype
-    given = {"chunk": 8, "rate": bowl_rate, "key": member_keys(jax.random.key(seed), count)}
-    given |= {"optimiser": SGD} | options
-    return train(bowl_loss, np.zeros((count, WIDTH), dtype), bowls, steps=steps, **given)
+    watched = {name: given.pop(name) for name in WATCHED if name in given}
+    optimiser = given.pop("optimiser", SGD)
+    key = given.pop("key", None)
+    key = member_keys(jax.random.key(seed), count) if key is None else key
+    options = TrainingOptions(**{"chunk": 8, "rate": bowl_rate, "fast_compile": True} | given)
+    start = np.zeros((count, WIDTH), dtype)
+    return train(bowl_loss, start, bowls, key, optimiser, steps=steps, options=options, **watched)

@@ -15,9 +15,10 @@ import pytest
 import safetensors.numpy
 
 from attnlab.errors import AttnlabError, UserError
-from attnlab.training.checkpoint import METADATA, describe, fingerprint, load, save
+from attnlab.training.checkpoint import METADATA, CheckpointFile, Snapshot
+from attnlab.training.fingerprint import describe, fingerprint
 from attnlab.training.guard import Guard
-from attnlab.training.outcome import Event, Trained
+from attnlab.training.outcome import Event, Stopped, Trained
 from attnlab.training.population import member_keys
 from tests.training.members import ADAM, SGD, bowl_score, bowls, run
 
@@ -27,6 +28,16 @@ CHUNKS = -(-STEPS // CHUNK)
 
 class Killed(Exception):
     """Stands for a kill between two chunks."""
+
+
+def save(path: Any, tree: Any, configuration: dict, notes: Any) -> None:
+    CheckpointFile(path).save(Snapshot.of(tree, configuration, notes))
+
+
+def load(path: Any, like: Any, configuration: dict) -> tuple[Any, Any]:
+    held = CheckpointFile(path).load()
+    assert held is not None
+    return held.tree(like, configuration, str(path)), held.notes
 
 
 def kill_after(chunks: int):
@@ -61,31 +72,68 @@ def test_a_run_killed_after_any_chunk_resumes_to_the_same_bits(dtype, seed, tmp_
         assert_same(noisy_run(seed, dtype, checkpoint=whole), plain)
         assert {event.action for event in plain.events} == {"restored", "stopped"}
         assert any(0 < event.step < STEPS and event.member == 0 for event in plain.events)
-        told = []
+        reports = []
         for chunks in range(1, CHUNKS + 1):
             file = tmp_path / str(chunks)
             with pytest.raises(Killed):
                 noisy_run(seed, dtype, checkpoint=file, progress=kill_after(chunks))
-            del told[:]
+            del reports[:]
             resumed = noisy_run(
-                seed, dtype, checkpoint=file, progress=lambda step, *_: told.append(step)
+                seed, dtype, checkpoint=file, progress=lambda step, *_: reports.append(step)
             )
-            assert len(told) == CHUNKS - chunks
+            assert len(reports) == CHUNKS - chunks
             assert_same(resumed, plain)
             assert file.read_bytes() == whole.read_bytes()
         assert plain.params.dtype == dtype
 
 
 def test_what_was_not_yet_saved_is_computed_again(seed, tmp_path):
-    file = tmp_path / "file"
+    file = CheckpointFile(tmp_path / "file", every=2)
     with pytest.raises(Killed):
-        noisy_run(seed, checkpoint=file, save_every=2, progress=kill_after(3))
-    told = []
-    resumed = noisy_run(
-        seed, checkpoint=file, save_every=2, progress=lambda step, *_: told.append(step)
-    )
-    assert told[0] == 3 * CHUNK
+        noisy_run(seed, checkpoint=file, progress=kill_after(3))
+    reports = []
+    resumed = noisy_run(seed, checkpoint=file, progress=lambda step, *_: reports.append(step))
+    assert reports[0] == 3 * CHUNK
     assert_same(resumed, noisy_run(seed))
+
+
+class InMemory:
+    """The least that keeps snapshots: what the laboratory's store will do in its own way."""
+
+    every = 100
+
+    def __init__(self) -> None:
+        self.held: bytes | None = None
+
+    def __str__(self) -> str:
+        return "in memory"
+
+    def load(self) -> Snapshot | None:
+        return None if self.held is None else Snapshot.from_bytes(self.held, str(self))
+
+    def save(self, snapshot: Snapshot) -> None:
+        self.held = snapshot.to_bytes()
+
+
+def test_a_run_that_is_asked_to_stop_leaves_a_checkpoint_and_continues_to_the_same_bits(seed):
+    """A run that is always asked to stop makes one chunk at a time, in whatever keeps it."""
+    keeper, steps = InMemory(), []
+    for _ in range(CHUNKS - 1):
+        with pytest.raises(Stopped, match="on request; in memory continues it") as stopped:
+            noisy_run(seed, checkpoint=keeper, stop=lambda: True)
+        steps.append(stopped.value.step)
+    assert steps == [CHUNK * i for i in range(1, CHUNKS)]
+    assert_same(noisy_run(seed, checkpoint=keeper, stop=lambda: True), noisy_run(seed))
+    with pytest.raises(Stopped, match="step 8 of 44 on request; nothing is saved"):
+        noisy_run(seed, stop=lambda: True)
+
+
+def test_a_snapshot_has_the_fingerprint_of_its_configuration():
+    x = {"x": np.zeros(2)}
+    one, same, other = (Snapshot.of(x, {"a": a, "b": 2}) for a in (1, 1, 3))
+    assert one.fingerprint == same.fingerprint != other.fingerprint
+    assert Snapshot.from_bytes(one.to_bytes()).fingerprint == one.fingerprint
+    assert repr(one) == f"Snapshot({one.fingerprint}, 1 arrays, 16 bytes)"
 
 
 def test_another_configuration_is_refused_and_the_file_left_alone(tmp_path):
@@ -179,10 +227,10 @@ def test_a_fingerprint_sees_every_value_dtype_and_key():
     assert len({fingerprint(tree) for tree in trees}) == len(trees)
 
 
-def test_an_optimiser_is_told_by_what_it_was_made_with():
-    made = [optax.adam(0.1), optax.adam(0.2), optax.adam(0.1, b2=0.99), optax.sgd(0.1)]
-    assert len({describe(optimiser) for optimiser in made}) == len(made)
-    assert describe(optax.adam(0.1)) == describe(made[0])
+def test_an_optimiser_is_described_by_the_values_it_was_built_with():
+    built = [optax.adam(0.1), optax.adam(0.2), optax.adam(0.1, b2=0.99), optax.sgd(0.1)]
+    assert len({describe(optimiser) for optimiser in built}) == len(built)
+    assert describe(optax.adam(0.1)) == describe(built[0])
     assert describe(bowl_score) == "tests.training.members.bowl_score"
 
 

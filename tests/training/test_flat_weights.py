@@ -1,16 +1,16 @@
-"""Weights as one vector: nothing is lost on the way, and training is that of the arrays."""
+"""Weights as one vector: no number is dropped, and training is that of the arrays."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from attnlab.compiling import filter_jit_lightly
+from attnlab.compiling import fast_compile
 from attnlab.errors import UserError
-from attnlab.rank.study.training import alike
 from attnlab.training.flat_weights import FlatLoss, flatten
+from attnlab.training.options import TrainingOptions
 from attnlab.training.population import member_keys, train
-from attnlab.training.schedule import adam, scheduled_rate
+from attnlab.training.schedule import Betas, Schedule, adam, equal_members, scheduled_rate
 
 STEPS = 6
 
@@ -39,15 +39,17 @@ def test_a_vector_and_its_model_hold_the_same_numbers():
 def test_training_the_vector_is_training_the_arrays(seed):
     layout, vectors = flatten(models())
     keys = member_keys(jax.random.key(seed), 2)
-    options = {"steps": STEPS, "chunk": STEPS, "rate": scheduled_rate, "clip": 1.0}
-    rates = alike(0.1, STEPS, 0.1, 2)
-    arrays = train(line_loss, models(), rates, keys, adam, **options)
-    flat = train(FlatLoss(line_loss, layout), vectors, rates, keys, adam, lightly=True, **options)
+    options = TrainingOptions(chunk=STEPS, rate=scheduled_rate, clip=1.0, fast_compile=True)
+    schedule = Schedule(0.1, 0.1 * STEPS, STEPS, 0.0)
+    members = equal_members(2, schedule, Betas(0.9, 0.95), np.float32)
+    given = {"members": members, "key": keys, "optimiser": adam, "steps": STEPS}
+    arrays = train(line_loss, models(), **given, options=options)
+    flat = train(FlatLoss(line_loss, layout), vectors, **given, options=options)
     found = layout.model(np.asarray(flat.params))
     for name, start in models().items():
         moved = np.abs(np.asarray(arrays.params[name]) - start)
         assert moved.min() > 0.01  # a training that stands still would agree with itself
-        # Float32 sums in another order: 1e-6 a step, of numbers no larger than 8.
+        # Float32 sums in another order: 1e-6 per step, of numbers no larger than 8.
         np.testing.assert_allclose(found[name], arrays.params[name], atol=8e-6 * STEPS)
 
 
@@ -56,7 +58,7 @@ def test_arrays_of_two_kinds_are_refused():
         flatten({"w": np.ones((2, 2), np.float32), "b": np.ones(2)})
 
 
-def test_a_program_compiled_lightly_draws_the_same_bits(seed):
+def test_a_program_compiled_fast_draws_the_same_bits(seed):
     key = jax.random.key(seed)
-    drawn = filter_jit_lightly(lambda key: jax.random.bits(key, (4,)))(key)
+    drawn = fast_compile(lambda key: jax.random.bits(key, (4,)))(key)
     np.testing.assert_array_equal(drawn, jax.random.bits(key, (4,)))

@@ -1,4 +1,6 @@
-"""Training: turns a model family and a problem into trained members.
+"""The population trainer: any loss, many members in one compiled program.
 
-A population is trained together; one member is the case of size one. Nothing here knows a study.
+`population.train` is the entry; `options.TrainingOptions` says how the members are trained and
+`checkpoint` how a run is saved and resumed. One model is the population of size one. Nothing here
+knows a paper.
 """

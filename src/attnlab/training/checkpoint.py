@@ -1,18 +1,19 @@
-"""Checkpoints: one safetensors file that holds a tree of arrays whole, or is not there.
+"""Checkpoints: a training run between two chunks, saved so that it can continue bit for bit.
 
-The file says by itself what it is: its metadata is JSON with the configuration of the run, a digest
-of the arrays, and notes that are not arrays. It is written under a temporary name, flushed and
-renamed; a file that does not fit the run that opens it is refused in one sentence and left alone.
+A `Snapshot` holds the configuration of the run, all of its arrays, and notes in JSON; as bytes it
+is one safetensors file that says by itself what it is. Where snapshots are kept is the caller's
+choice: `CheckpointFile` keeps one file, and any other object with `every`, `load` and `save` will
+do. A snapshot of another configuration is refused in one sentence and left alone.
 """
 
-import dataclasses
-import functools
+from __future__ import annotations
+
 import hashlib
-import inspect
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +22,7 @@ import safetensors
 import safetensors.numpy
 from jaxtyping import PyTree
 
+from attnlab import arguments
 from attnlab.errors import AttnlabError, UserError
 from attnlab.files import clear_leftovers, trouble, write_whole, writer_name
 
@@ -30,123 +32,179 @@ METADATA = "attnlab-checkpoint"
 AS_BITS = {np.dtype(jnp.bfloat16): np.dtype(np.uint16)}
 
 
-def save(path: Path | str, tree: PyTree, configuration: Mapping[str, Any], notes: Any) -> None:
-    """Write a tree of arrays; `configuration` and `notes` are JSON."""
-    arrays = {name: _bits(np.asarray(leaf, order="C")) for name, leaf in _leaves(tree)}
-    document = {
-        "format": FORMAT,
-        "configuration": dict(configuration),
-        "content": _digest(arrays),
-        "notes": notes,
-    }
-    metadata = {METADATA: json.dumps(document, sort_keys=True)}
-    _write(Path(path), safetensors.numpy.save(arrays, metadata=metadata))
+@dataclass(frozen=True, repr=False)
+class Snapshot:
+    """A run between two chunks.
 
-
-def load(path: Path | str, like: PyTree, configuration: Mapping[str, Any]) -> tuple[PyTree, Any]:
-    """The tree and the notes of a checkpoint that has the shapes of `like` and this configuration.
-
-    Leaves of `like` are arrays, or anything with a shape and a dtype.
+    Parameters
+    ----------
+    configuration
+        What was to be computed, as JSON: sizes, descriptions of functions, digests of arrays.
+    arrays
+        Every array of the run, by its path in the tree.
+    notes
+        JSON that belongs to the run and is no array.
     """
-    path = Path(path)
-    document, arrays = _read(path)
-    _compare(path, document["configuration"], json.loads(json.dumps(dict(configuration))))
-    leaves = []
-    for name, leaf in _leaves(like):
-        dtype = np.dtype(leaf.dtype)
-        found = arrays.pop(name, None)
-        wanted = f"{dtype}{list(leaf.shape)}"
-        if found is None:
-            raise UserError(f"The checkpoint {path} has no {name}, where this run has {wanted}.")
-        if found.shape != tuple(leaf.shape) or found.dtype != AS_BITS.get(dtype, dtype):
-            held = f"{found.dtype}{list(found.shape)}"
-            raise UserError(f"The checkpoint {path} has {name} as {held}, this run as {wanted}.")
-        leaves.append(found.view(dtype))
-    if arrays:
-        raise UserError(f"The checkpoint {path} has {min(arrays)}, which this run has not.")
-    return jax.tree.unflatten(jax.tree.structure(like), leaves), document["notes"]
 
+    configuration: Mapping[str, Any]
+    arrays: Mapping[str, np.ndarray]
+    notes: Any = None
 
-def fingerprint(tree: PyTree) -> str:
-    """A digest of a tree: its structure, and the dtype, shape and bytes of every array in it."""
-    return _digest({name: np.asarray(leaf, order="C") for name, leaf in _leaves(tree)})
+    @classmethod
+    def of(cls, tree: PyTree, configuration: Mapping[str, Any], notes: Any = None) -> Snapshot:
+        """The snapshot of a tree of arrays."""
+        arrays = {name: np.asarray(leaf, order="C") for name, leaf in named_leaves(tree)}
+        return cls(json.loads(json.dumps(dict(configuration))), arrays, notes)
 
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the configuration: snapshots with the same one belong to the same run."""
+        text = json.dumps(dict(self.configuration), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
 
-def describe(part: Any) -> str:
-    """What can be said of a function or an optimiser: its name, and what it was made with.
+    def tree(self, like: PyTree, configuration: Mapping[str, Any], name: str = "") -> PyTree:
+        """The arrays as a tree like `like`, if the snapshot has this configuration.
 
-    A function's closed-over values count, so that optax's adam(0.1) and adam(0.2) differ; a change
-    of its code goes unseen.
-    """
-    told = _told(part, 0)
-    return (
-        told if len(told) < 100 else f"{told[:60]}... {hashlib.sha256(told.encode()).hexdigest()}"
-    )
+        Parameters
+        ----------
+        like
+            A tree whose leaves are arrays, or anything with a shape and a dtype.
+        configuration
+            That of the run that continues.
+        name
+            What the snapshot is called in an error.
+        """
+        _compare(name, self.configuration, json.loads(json.dumps(dict(configuration))))
+        arrays, leaves = dict(self.arrays), []
+        for path, leaf in named_leaves(like):
+            found, wanted = arrays.pop(path, None), f"{np.dtype(leaf.dtype)}{list(leaf.shape)}"
+            if found is None:
+                raise UserError(
+                    f"The checkpoint {name} has no {path}, where this run has {wanted}."
+                )
+            held = found.view(_viewed(found.dtype, np.dtype(leaf.dtype)))
+            if held.shape != tuple(leaf.shape) or held.dtype != np.dtype(leaf.dtype):
+                raise UserError(
+                    f"The checkpoint {name} has {path} as {found.dtype}{list(found.shape)}, "
+                    f"this run as {wanted}."
+                )
+            leaves.append(held)
+        if arrays:
+            raise UserError(f"The checkpoint {name} has {min(arrays)}, which this run has not.")
+        return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
+    def to_bytes(self) -> bytes:
+        """The snapshot as a safetensors file whose metadata is JSON."""
+        arrays = {
+            name: array.view(AS_BITS.get(array.dtype, array.dtype))
+            for name, array in self.arrays.items()
+        }
+        document = {
+            "format": FORMAT,
+            "configuration": dict(self.configuration),
+            "content": digest(arrays),
+            "notes": self.notes,
+        }
+        metadata = {METADATA: json.dumps(document, sort_keys=True)}
+        return safetensors.numpy.save(arrays, metadata=metadata)
 
-def _told(part: Any, depth: int) -> str:
-    if part is None or isinstance(part, bool | int | float | str):
-        return repr(part)
-    if depth > 32:
-        return "..."
-    if isinstance(part, np.ndarray | jax.Array):
-        return fingerprint(part)
-    if isinstance(part, functools.partial):
-        part = (part.func, part.args, part.keywords)
-    if isinstance(part, Mapping):
-        part = tuple(part.items())
-    if isinstance(part, tuple | list):
-        return f"({', '.join(_told(item, depth + 1) for item in part)})"
-    if dataclasses.is_dataclass(part):
-        return repr(part)
-    if not inspect.isfunction(part):
-        return type(part).__qualname__
-    made_with = [*inspect.getclosurevars(part).nonlocals.items(), *(part.__defaults__ or ())]
-    inside = _told(made_with, depth + 1) if made_with else ""
-    return f"{part.__module__}.{part.__qualname__}{inside}"
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            document = json.loads((file.metadata() or {})[METADATA])
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        if document["format"] != FORMAT:
-            raise UserError(
-                f"The checkpoint {path} has format {document['format']}; "
-                f"this version of attnlab reads format {FORMAT}."
-            )
-        whole = document["content"] == _digest(arrays)
-    except OSError as reason:
-        said = reason.strerror or str(reason)
-        raise UserError(f"The checkpoint {path} cannot be read ({said}).") from reason
-    except (safetensors.SafetensorError, KeyError, TypeError, ValueError) as reason:
-        if isinstance(reason, UserError):
+    @classmethod
+    def from_bytes(cls, data: bytes, name: str = "") -> Snapshot:
+        """The snapshot of such a file, or a sentence that says why it is none."""
+        try:
+            size = int.from_bytes(data[:8], "little")
+            header = json.loads(data[8 : 8 + size])
+            document = json.loads(header["__metadata__"][METADATA])
+            if document["format"] != FORMAT:
+                raise UserError(
+                    f"The checkpoint {name} has format {document['format']}; "
+                    f"this version of attnlab reads format {FORMAT}."
+                )
+            arrays = safetensors.numpy.load(data)
+            whole = document["content"] == digest(arrays)
+        except UserError:
             raise
-        raise UserError(
-            f"{path} is no whole checkpoint of attnlab; remove it to start from step 0, "
-            "or give another file."
-        ) from reason
-    if not whole:
-        raise UserError(
-            f"The checkpoint {path} is damaged: its arrays are not those it was written with; "
-            "remove it to start from step 0, or give another file."
-        )
-    return document, arrays
+        except (safetensors.SafetensorError, KeyError, TypeError, ValueError) as reason:
+            raise UserError(
+                f"{name} is no whole checkpoint of attnlab; remove it to start from step 0, "
+                "or give another file."
+            ) from reason
+        if not whole:
+            raise UserError(
+                f"The checkpoint {name} is damaged: its arrays are not those it was written with; "
+                "remove it to start from step 0, or give another file."
+            )
+        return cls(document["configuration"], arrays, document["notes"])
+
+    def __repr__(self) -> str:
+        size = sum(array.nbytes for array in self.arrays.values())
+        return f"Snapshot({self.fingerprint}, {len(self.arrays)} arrays, {size:,} bytes)"
 
 
-def _compare(path: Path, held: dict[str, Any], given: dict[str, Any]) -> None:
-    differ = [name for name in held.keys() | given.keys() if held.get(name) != given.get(name)]
-    if differ:
-        # A number says more to a reader than a digest does.
-        name = min(differ, key=lambda name: (name.startswith("digest"), name))
-        raise UserError(
-            f"The checkpoint {path} belongs to another configuration: its {name} is "
-            f"{held.get(name)!r}, here it is {given.get(name)!r}; give another file, or remove it."
-        )
+@runtime_checkable
+class Checkpoint(Protocol):
+    """Where a run keeps its snapshots; `str` of it is what errors call it."""
+
+    @property
+    def every(self) -> int:
+        """Chunks between two snapshots; the last chunk is always saved."""
+        ...
+
+    def load(self) -> Snapshot | None:
+        """The last snapshot, or None where there is none."""
+        ...
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot in the place of the one before; whole, or the one before stays."""
+        ...
 
 
-def _leaves(tree: PyTree) -> list[tuple[str, Any]]:
+@dataclass(frozen=True)
+class CheckpointFile:
+    """One file that holds the last snapshot whole: written under another name and renamed."""
+
+    path: Path | str
+    every: int = 1
+
+    def __post_init__(self) -> None:
+        arguments.integer("every", self.every, 1)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def load(self) -> Snapshot | None:
+        """The snapshot of the file, or None where there is no file."""
+        try:
+            data = Path(self.path).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as reason:
+            said = reason.strerror or str(reason)
+            raise UserError(f"The checkpoint {self} cannot be read ({said}).") from reason
+        return Snapshot.from_bytes(data, str(self))
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Replace the file."""
+        target = Path(self.path)
+        hidden = f".{target.name}."
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            clear_leftovers(target.parent, hidden)
+            write_whole(target, snapshot.to_bytes(), target.parent / writer_name(hidden))
+        except OSError as reason:
+            raise AttnlabError(
+                f"Cannot write the checkpoint {self}: {trouble(reason)}. "
+                "The one before it, if any, is whole."
+            ) from reason
+
+
+def as_checkpoint(given: Checkpoint | Path | str | None) -> Checkpoint | None:
+    """A path as the file of that name; anything else as it is."""
+    return CheckpointFile(given) if isinstance(given, Path | str) else given
+
+
+def named_leaves(tree: PyTree) -> list[tuple[str, Any]]:
+    """The arrays of a tree with their paths; random keys as their data."""
     named = []
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
@@ -156,11 +214,8 @@ def _leaves(tree: PyTree) -> list[tuple[str, Any]]:
     return named
 
 
-def _bits(array: np.ndarray) -> np.ndarray:
-    return array.view(AS_BITS.get(array.dtype, array.dtype))
-
-
-def _digest(arrays: Mapping[str, np.ndarray]) -> str:
+def digest(arrays: Mapping[str, np.ndarray]) -> str:
+    """A digest of the names, dtypes, shapes and bytes of arrays."""
     whole = hashlib.sha256()
     for name in sorted(arrays):
         array = arrays[name]
@@ -169,14 +224,17 @@ def _digest(arrays: Mapping[str, np.ndarray]) -> str:
     return whole.hexdigest()[:32]
 
 
-def _write(target: Path, data: bytes) -> None:
-    hidden = f".{target.name}."
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        clear_leftovers(target.parent, hidden)
-        write_whole(target, data, target.parent / writer_name(hidden))
-    except OSError as reason:
-        raise AttnlabError(
-            f"Cannot write the checkpoint {target}: {trouble(reason)}. "
-            "The one before it, if any, is whole."
-        ) from reason
+def _viewed(held: np.dtype, wanted: np.dtype) -> np.dtype:
+    return wanted if AS_BITS.get(wanted) == held else held
+
+
+def _compare(name: str, held: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    differ = [field for field in held.keys() | given.keys() if held.get(field) != given.get(field)]
+    if differ:
+        # A number says more to a reader than a digest does.
+        field = min(differ, key=lambda field: (field.startswith("digest"), field))
+        raise UserError(
+            f"The checkpoint {name} belongs to another configuration: its {field} is "
+            f"{held.get(field)!r}, here it is {given.get(field)!r}; give another file, "
+            "or remove it."
+        )

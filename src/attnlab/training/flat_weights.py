@@ -1,9 +1,9 @@
-"""A member's weights as one vector, for models whose many small arrays cost more than their sums.
+"""A member's weights as one vector, for models of many small arrays.
 
-The trainer updates, checks and keeps every array of a model in loops of their own, and each loop
-is compiled. As one vector an encoder of one layer compiled in three fifths of the processor time,
-and the training is the same up to rounding, since Adam and the guard act on each number
-alone and the clip on the norm of all.
+The trainer updates, checks and keeps every array of a model in loops of their own, and every loop
+is compiled. With its weights in one vector an encoder of one layer compiled in three fifths of the
+processor time. Training is the same up to rounding, since Adam and the guard act on each number
+alone and the clip acts on the norm of all.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class FlatLoss:
 
 
 def flatten(models: PyTree) -> tuple[Layout, np.ndarray]:
-    """The layout of one member and the vectors of all, (members, size)."""
+    """The layout of one member, and the vectors of all members with the shape (members, size)."""
     leaves, structure = jax.tree.flatten(models)
     arrays = [np.asarray(leaf) for leaf in leaves]
     if len({(array.shape[:1], array.dtype) for array in arrays}) != 1:

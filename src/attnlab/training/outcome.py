@@ -1,8 +1,10 @@
-"""What a training run says about itself: every intervention of the guard, and a status a member.
+"""What a training run reports: its weights, every intervention of the guard, a status per member.
 
 A member that diverged is a result with a diagnosis. Events are plain numbers, read on the host from
-the trace of a chunk and kept in checkpoints; statuses are sentences made from them.
+the trace of a chunk and kept in checkpoints; statuses are sentences built from them.
 """
+
+from __future__ import annotations
 
 import math
 from collections.abc import Sequence
@@ -13,18 +15,38 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int, PyTree
 
+from attnlab.errors import AttnlabError
 from attnlab.training.member import RESTORED, SKIPPED, STOPPED, Report
 
 Action = Literal["skipped", "restored", "stopped"]
 ACTIONS: dict[int, Action] = {SKIPPED: "skipped", RESTORED: "restored", STOPPED: "stopped"}
 
 
+class Stopped(AttnlabError):
+    """Training was stopped before its last step; the checkpoint, if any, continues it."""
+
+    def __init__(self, step: int, steps: int, checkpoint: str | None) -> None:
+        self.step, self.steps, self.checkpoint = step, steps, checkpoint
+        kept = "nothing is saved" if checkpoint is None else f"{checkpoint} continues it"
+        super().__init__(f"Training was stopped at step {step} of {steps} on request; {kept}.")
+
+
 @dataclass(frozen=True)
 class Event:
-    """One intervention: `loss` is what the member had at `step`, `kept` the step it went back to.
+    """One intervention of the guard.
 
-    `factor` multiplies its learning rate from there on. The skipped updates of one chunk are one
-    event with their `count`, and the step and the loss of the first.
+    Parameters
+    ----------
+    member, step, loss
+        Which member, at which step, and its loss there.
+    action
+        Whether an update was skipped, or the member restored or stopped.
+    kept
+        The step whose weights it went back to.
+    factor
+        What multiplies its learning rate from there on.
+    count
+        The skipped updates of one chunk are one event, with the step and the loss of the first.
     """
 
     member: int
@@ -50,20 +72,30 @@ class Event:
         return [self.member, self.step, floats[0], self.action, self.kept, floats[1], self.count]
 
     @staticmethod
-    def read(record: Sequence[Any]) -> "Event":
+    def read(record: Sequence[Any]) -> Event:
+        """The event of a record."""
         member, step, loss, action, kept, factor, count = record
         numbers = float.fromhex(loss), float.fromhex(factor)
         return Event(member, step, numbers[0], action, kept, numbers[1], count)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trained:
     """A trained population: every tree and array has the members as an axis, the first in trees.
 
-    `params` are the last weights and `best` those of the best score at the end of a chunk, the
-    lowest `evaluate` or, without one, the lowest running loss. `averaged` are the averaged weights
-    where they were asked for, and `best` and the scores are then theirs. `losses` is the mean loss
-    over the steps of a chunk and `scores` the score at its end, at the steps `ends`.
+    Parameters
+    ----------
+    params
+        The last weights.
+    best, best_score, best_step
+        The weights with the lowest score at the end of a chunk, that score, and its step. Scores
+        are those of `evaluate` or, without one, the running loss.
+    averaged
+        The averaged weights, if there are any; `best` and the scores are then theirs.
+    ends, losses, scores
+        The last step of every chunk, the mean loss over its steps, and the score at its end.
+    events, status
+        What the guard did, and one sentence per member.
     """
 
     params: PyTree
@@ -79,8 +111,12 @@ class Trained:
 
     @property
     def stopped(self) -> tuple[int, ...]:
-        """The members that did not reach the last step."""
+        """The members that diverged too often and were stopped."""
         return tuple(event.member for event in self.events if event.action == "stopped")
+
+    def __repr__(self) -> str:
+        last = self.ends[-1] if len(self.ends) else 0
+        return f"Trained({len(self.status)} members, {last} steps, {len(self.stopped)} stopped)"
 
     def member(self, index: int) -> PyTree:
         """The best weights of one member."""
@@ -108,7 +144,7 @@ def events_of(report: Report, start: int) -> list[Event]:
 
 
 def statuses(members: int, step: int, events: Sequence[Event]) -> tuple[str, ...]:
-    """One sentence a member: how far it came and what was done on the way."""
+    """One sentence per member: how far it came and what was done on the way."""
     sentences = []
     for member in range(members):
         own = [event for event in events if event.member == member]

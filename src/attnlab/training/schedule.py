@@ -1,8 +1,8 @@
 """Learning rates and Adam as functions of a member, so that a sweep over them compiles once.
 
-The trainer multiplies an optimiser's update by `rate(member, step)`; here are the rate that both
-training studies use, linear warm-up followed by a cosine, and Adam with its own betas a member.
-Both read the fields `schedule` and `betas` of the member and nothing else.
+The trainer multiplies an optimiser's update by `rate(member, step)`. Here are the rate that both
+training studies use, linear warm-up followed by a cosine, and Adam with betas of its own for each
+member. Both read the fields `schedule` and `betas` of the member and nothing else.
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 class Schedule(NamedTuple):
     """peak x linear warm-up over `warmup` steps x a cosine from 1 to `final` at step `steps`.
 
-    final = 1 is a constant rate. Every field is a number or one number a member.
+    final = 1 is a constant rate. Every field is one number, or one number per member.
     """
 
     peak: Any
@@ -29,6 +29,22 @@ class Betas(NamedTuple):
 
     first: Any = 0.9
     second: Any = 0.999
+
+
+class ScheduledAdam(NamedTuple):
+    """The hyperparameters of members that have nothing else of their own."""
+
+    schedule: Schedule
+    betas: Betas
+
+
+def equal_members(count: int, schedule: Schedule, betas: Betas, dtype: Any) -> ScheduledAdam:
+    """`count` members with the same schedule and betas."""
+
+    def column(value: Any) -> Float[Array, " members"]:
+        return jnp.full(count, value, dtype)
+
+    return ScheduledAdam(Schedule(*map(column, schedule)), Betas(*map(column, betas)))
 
 
 def warmup_cosine(schedule: Schedule, step: Float[Array, ""]) -> Float[Array, ""]:

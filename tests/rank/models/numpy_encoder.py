@@ -30,7 +30,7 @@ def points(seed, n=5, d=6):
 def perturbed(shape, seed):
     """An encoder with weights in general position: no bias is zero and no gain is one."""
     rng = generator(seed)
-    drawn = eqx.filter_eval_shape(initialise, shape, jax.random.key(0), jnp.float64)
+    drawn = eqx.filter_eval_shape(initialise, shape, jax.random.key(0))
     return jax.tree.map(lambda leaf: jnp.asarray(0.5 * rng.standard_normal(leaf.shape)), drawn)
 
 

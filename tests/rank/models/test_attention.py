@@ -9,21 +9,23 @@ import pytest
 
 from attnlab.errors import UserError
 from attnlab.rank.models import head_products
+from attnlab.rank.models.affine import affine
 from attnlab.rank.models.attention import (
-    SCORES,
     RankAttention,
-    affine,
     from_matrices,
     score_matrices,
+    value_matrices,
 )
+from attnlab.rank.models.choices import SCORES
 from attnlab.rank.models.head_products import attend
 from tests.rank.models import numpy_encoder as oracle
 from tests.rank.models.numpy_encoder import difference, generator, matrices, points
+from tests.rank.quickly import OPTIONS, filter_quickly
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
 
-run = eqx.filter_jit(lambda layer, X, Y=None: layer(X, Y))
+run = filter_quickly(lambda layer, X, Y=None: layer.attend(X, Y))
 
 
 def random_biases(seed, heads=3, d=6, r=2):
@@ -39,9 +41,10 @@ def test_a_hardmax_head_of_full_rank_finds_the_nearest_point():
     layer = from_matrices(eye, eye, eye, eye, scores="hardmax")
     X = jnp.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
     Y = jnp.array([[0.8, 0.6], [-0.8, 0.6], [0.6, 0.8]])
-    np.testing.assert_array_equal(layer(X, Y), X[jnp.array([0, 2, 1])])
-    shared = layer(X, jnp.array([[1.0, 1.0]]) / jnp.sqrt(2.0))
-    np.testing.assert_allclose(shared, [[0.5, 0.5]])
+    tied = np.array([[1.0, 1.0]]) / np.sqrt(2.0)
+    found = run(layer, X, jnp.concatenate([Y, tied]))
+    np.testing.assert_array_equal(found[:3], np.asarray(X)[[0, 2, 1]])
+    np.testing.assert_allclose(found[3], [0.5, 0.5])
 
 
 @pytest.mark.parametrize("products", ["unrolled", "dot"])
@@ -60,7 +63,7 @@ def test_the_layer_is_its_definition(seed, scores, products):
 def test_a_generalised_head_has_any_matrix_for_its_value(seed):
     Q, K, V, O = matrices(seed)  # noqa: E741
     X = points(seed)
-    any_V = jnp.einsum("hdr,her->hde", O, V)
+    any_V = jnp.asarray(np.einsum("hdr,her->hde", O, V))
     low = run(from_matrices(Q, K, V, O), X)
     assert difference(run(from_matrices(Q, K, any_V, None), X), low) < 1e-12
     general = jnp.asarray(generator(seed + 1).standard_normal((3, 6, 6)))
@@ -71,16 +74,19 @@ def test_a_generalised_head_has_any_matrix_for_its_value(seed):
 def test_the_score_matrix_has_rank_r_and_gives_the_scores(seed):
     Q, K, V, O = matrices(seed)  # noqa: E741
     layer = from_matrices(Q, K, V, O, scale=0.5, scores="linear")
-    M = np.asarray(score_matrices(layer))
+    M = np.asarray(filter_quickly(score_matrices)(layer))
     singular = np.linalg.svd(M, compute_uv=False)
     assert (singular[:, 2:] < 1e-13 * singular[:, :1]).all()
     assert (singular[:, 1] > 1e-6 * singular[:, 0]).all()
     X = np.asarray(points(seed))
-    literal = sum(X @ M[h].T @ X.T @ X @ np.asarray(V[h] @ O[h].T) for h in range(3))
+    products = [np.asarray(V[h]) @ np.asarray(O[h]).T for h in range(3)]
+    literal = sum(X @ M[h].T @ X.T @ X @ products[h] for h in range(3))
     assert difference(run(layer, jnp.asarray(X)), literal) < 1e-12
+    values = np.asarray(filter_quickly(value_matrices)(layer))
+    assert difference(values, np.swapaxes(products, 1, 2)) < 1e-13
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
+@partial(jax.jit, static_argnums=(0, 1, 2), compiler_options=OPTIONS)
 def pulled(scores, self_mask, products, qkv, g):
     return jax.vjp(lambda *qkv: attend(*qkv[:3], qkv[3:], scores, self_mask, products), *qkv)[1](g)
 
@@ -111,7 +117,7 @@ def test_long_or_wide_heads_are_dot_products_and_short_ones_are_written_out():
 
 def test_large_scores_and_masked_points_keep_everything_finite(seed):
     Q, K, V, O = matrices(seed)  # noqa: E741
-    squares = eqx.filter_jit(eqx.filter_value_and_grad(lambda a, X: jnp.sum(a(X) ** 2)))
+    squares = filter_quickly(eqx.filter_value_and_grad(lambda a, X: jnp.sum(a.attend(X) ** 2)))
     for products in ("unrolled", "dot"):
         layer = from_matrices(1e4 * Q, K, V, O, self_mask=True, products=products)
         value, gradient = squares(layer, points(seed))
@@ -121,10 +127,13 @@ def test_large_scores_and_masked_points_keep_everything_finite(seed):
 def test_bfloat16_rounds_and_the_others_do_not_on_a_cpu(seed):
     rng = generator(seed)
     W, x = (jnp.asarray(rng.standard_normal(size)) for size in ((5, 6), (6, 3, 2)))
-    exact = affine(W, jnp.ones(5), x, "float32")
-    assert difference(exact, np.einsum("kd,dnb->knb", W, x) + 1) < 1e-14
-    assert difference(affine(W, jnp.ones(5), x, "tensorfloat32"), exact) < 1e-6
-    rounded = affine(W, jnp.ones(5), x, "bfloat16")
+    kinds = ("float32", "tensorfloat32", "bfloat16")
+    exact, single, rounded = filter_quickly(
+        lambda W, x: [affine(W, jnp.ones(5), x, kind) for kind in kinds]
+    )(W, x)
+    # Seven sums of numbers below 100 in double precision.
+    assert difference(exact, np.einsum("kd,dnb->knb", W, x) + 1) < 7 * 100 * 2.0**-52
+    assert difference(single, exact) < 1e-6
     assert rounded.dtype == x.dtype
     # Three roundings to 8 bits, of two factors and of the result, on a sum of six products.
     bound = 3 * 2.0**-8 * float((jnp.abs(W) @ jnp.abs(x.reshape(6, -1))).max())
@@ -167,9 +176,9 @@ def test_wrong_shapes_and_options_are_named(unchecked):
     with pytest.raises(UserError, match=r"^scores must be one of 'softmax', 'hardmax', 'linear'"):
         from_matrices(Q, K, V, O, scores="sparsemax")
     with pytest.raises(UserError, match=r"^points must have the layer's dimension, 6, got 4"):
-        from_matrices(Q, K, V, O)(X[:, :4])
+        from_matrices(Q, K, V, O).attend(X[:, :4])
     masked = from_matrices(Q, K, V, O, self_mask=True)
     with pytest.raises(UserError, match=r"^points must be at least 2 where a point may not"):
-        masked(X[:1])
+        masked.attend(X[:1])
     with pytest.raises(UserError, match=r"^self_mask must be False in cross-attention, got True"):
-        masked(X, X)
+        masked.attend(X, X)

@@ -1,4 +1,4 @@
-"""Every claim of `rank` holds on evidence that follows it, and fails on evidence that is broken."""
+"""Every claim of `rank` holds on evidence that follows it, and fails on evidence that does not."""
 
 from dataclasses import replace
 

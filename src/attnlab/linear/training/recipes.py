@@ -22,6 +22,7 @@ from attnlab.linear.models.transformer import final_weights
 from attnlab.linear.models.weights import DiagWeights, FullWeights, GDPlusPlus, Omegas, Weights
 from attnlab.linear.noise import Fixed, NoiseLaw, Uniform
 from attnlab.linear.problem import NoisyRegression, sums
+from attnlab.training.options import TrainingOptions
 from attnlab.training.outcome import Trained
 from attnlab.training.population import train
 from attnlab.training.schedule import Betas, Schedule, adam, scheduled_rate
@@ -195,7 +196,8 @@ def train_regression(
 
     The laws replace that of the problem. `key` is one key (all see the same sequences) or one a
     member; `samples` sequences of the seed `held_out` choose the best weights, by adjusted loss;
-    `options` are those of `population.train`: chunk, average, guard, progress, checkpoint, ...
+    `options` are fields of `TrainingOptions` (chunk, average, guard, ...) and the arguments
+    progress, checkpoint, stop and devices of `population.train`.
     """
     samples = arguments.integer("samples", samples, 1)
     for law in laws:
@@ -215,6 +217,8 @@ def train_regression(
         ),
         _columns(len(laws), dtype, Betas(*recipe.betas)),
     )
+    watched = ("progress", "checkpoint", "stop", "devices")
+    given = {name: options.pop(name) for name in watched if name in options}
     return train(
         RegressionLoss(problem, recipe.batch, recipe.target),
         weights,
@@ -222,10 +226,13 @@ def train_regression(
         key,
         adam,
         steps=steps,
-        rate=scheduled_rate,
-        evaluate=AdjustedScore(problem, samples, held_out),
-        clip=recipe.clip,
-        **options,
+        options=TrainingOptions(
+            rate=scheduled_rate,
+            evaluate=AdjustedScore(problem, samples, held_out),
+            clip=recipe.clip,
+            **options,
+        ),
+        **given,
     )
 
 

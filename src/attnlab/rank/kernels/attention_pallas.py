@@ -1,8 +1,8 @@
 """Softmax attention inside the heads of short sequences, and its derivative, one GPU kernel each.
 
-A program holds one sequence and some of its heads. Ranks of 16 and more, the least that Triton
-multiplies, are products a head; below, all products of a few heads at a time are written out and
-summed, with the axes in the order that was found quickest. The plain form is
+A program holds one sequence and some of its heads. For ranks of 16 and more, the least that Triton
+multiplies, every head is a matrix product. For lower ranks the products of a few heads at a time
+are written out and summed, with the axes in the order that was fastest. The plain form is
 `head_products.attend`.
 """
 
@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from attnlab.rank.kernels.kernel_launch import SIDE, Program, dot, launch, tile_of
 
 MOST_PRODUCTS = 1 << 14
-"""Numbers that are written out at once: the registers of four warps hold a few times as many."""
+"""The most products written out at once: the registers of four warps hold a few times as many."""
 
 
 def attend_rows(
@@ -30,7 +30,16 @@ def attend_rows(
 ) -> Float[Array, "b n H r"]:
     """sum_j v_j softmax_j(scale <k_j, q_i>) for every head and query i, in the dtype of qkv.
 
-    The bias is added to q, k and v first.
+    Parameters
+    ----------
+    qkv, bias
+        Queries, keys and values of b sequences, and what is added to them first.
+    scale
+        What multiplies the scores.
+    self_mask
+        Whether a point may not attend to itself.
+    program
+        How the work is divided.
     """
     b, n, _, H, r = qkv.shape
     heads = _heads_of_a_program(qkv, program)
@@ -54,8 +63,18 @@ def attend_rows_backward(
     self_mask: bool,
     program: Program,
 ) -> tuple[Float[Array, "b n 3 H r"], Float[Array, "b 3 H r"]]:
-    """The derivative for qkv, from that of the output, and its sum over each sequence, which
-    together are that of the bias; the attention weights are computed again."""
+    """The derivative with respect to qkv, and its sum over each sequence.
+
+    The sums over all sequences are the derivative with respect to the bias. The attention weights
+    are computed again.
+
+    Parameters
+    ----------
+    qkv, bias, scale, self_mask, program
+        As in `attend_rows`.
+    g
+        The derivative with respect to the output.
+    """
     b, n, _, H, r = qkv.shape
     heads, kernel = _heads_of_a_program(qkv, program), _attend_backward_kernel
     if r >= SIDE or r == 1:

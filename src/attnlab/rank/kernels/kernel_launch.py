@@ -1,8 +1,8 @@
 """How the GPU kernels of the encoder are launched, and how their work is divided into programs.
 
-A kernel is written in Pallas and compiled by Triton; where there is no GPU the same kernel runs as
-plain JAX, slowly, which is for tests. What the kernels compute is in `attention_pallas`,
-`norm_pallas` and `perceptron_pallas`.
+A kernel is written in Pallas and compiled by Triton. Without a GPU the same kernel runs as plain
+JAX, slowly, for tests. What the kernels compute is in `attention_pallas`, `norm_pallas` and
+`perceptron_pallas`.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,11 +20,19 @@ SIDE = 16
 
 @dataclass(frozen=True)
 class Program:
-    """The tile that one program computes at a time, the warps that run it, the stages by which its
-    loads run ahead, and the parts into which sums over all points are split.
+    """How one program of a kernel works; all numbers are powers of two.
 
-    `rows` are points; `columns` are neurons of the hidden layer, or features of heads. All are
-    powers of two, and a smaller array gets smaller tiles.
+    Parameters
+    ----------
+    rows, columns
+        The tile that it computes at a time: rows are points, columns are neurons of the hidden
+        layer or features of heads. A smaller array gets smaller tiles.
+    warps
+        Warps that run it.
+    stages
+        By how many stages its loads run ahead.
+    splits
+        Parts into which sums over all points are split.
     """
 
     rows: int = 64
@@ -36,8 +44,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Programs:
-    """How each kernel is divided among the processors of a GPU: the quickest of those that were
-    timed on an H200 (benchmarks/RESULTS.md)."""
+    """How each kernel is divided: the fastest choices timed on an H200 (benchmarks/RESULTS.md)."""
 
     attention: Program = Program(stages=1)
     attention_backward: Program = Program(stages=1)
@@ -56,8 +63,19 @@ def launch(
     inputs: Sequence[tuple[Array, pl.BlockSpec]],
     outputs: Sequence[tuple[tuple[int, ...], Any, pl.BlockSpec]],
 ) -> tuple[Array, ...]:
-    """The kernel on a grid of programs; an input is an array and the blocks that programs see of
-    it, an output the same with shape and dtype."""
+    """Run a kernel on a grid of programs.
+
+    Parameters
+    ----------
+    kernel
+        A Pallas kernel.
+    program, grid
+        How one program works, and how many there are along each axis.
+    inputs
+        Arrays with the blocks that programs see of them.
+    outputs
+        Shapes and dtypes with the blocks that programs write.
+    """
     interpret = jax.default_backend() == "cpu"
     call = pl.pallas_call(
         kernel,
@@ -92,8 +110,17 @@ def widened(dtype: Any) -> Any:
 
 
 def dot(left: Array, right: Array, axes: tuple[int, int] = (1, 0), dtype: Any = None) -> Array:
-    """The product over one axis of each, added in the dtype of sums and returned in it unless
-    `dtype` is given; no factor is rounded."""
+    """The product over one axis of each factor; no factor is rounded.
+
+    Parameters
+    ----------
+    left, right
+        The factors.
+    axes
+        The axis of each over which products are summed.
+    dtype
+        What is returned; the dtype of sums (`widened`) unless given.
+    """
     wide = widened(left.dtype)
     dtype = wide if dtype is None else dtype
     # A CPU does not multiply bfloat16 into float32 at every size; the products are the same.

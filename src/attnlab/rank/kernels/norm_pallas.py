@@ -1,7 +1,7 @@
 """A residual with its norm after it, norm(x + y + b), and the derivative, one GPU kernel each.
 
-A program holds whole rows, which are points. The norms are those of `encoder.Gain`; every result
-that a product reads next is also written in the dtype of products, so that nothing is cast later.
+A program holds whole rows, which are points. The norms are those of `encoder.Gain`. A result that a
+product reads next is also written in the dtype of products, so that nothing is cast later.
 """
 
 from functools import partial
@@ -24,7 +24,21 @@ def residual_norm(
     dtype: Any,
     program: Program,
 ) -> tuple[Float[Array, "points d"], Float[Array, "points d"], Float[Array, "points d"]]:
-    """z = x + y + b, its norm, and the norm rounded to `dtype`."""
+    """z = x + y + b, its norm, and the norm rounded to `dtype`.
+
+    Parameters
+    ----------
+    norm
+        "scalar", "rms" or "none".
+    x, y, bias
+        The residual, what is added to it, and a bias.
+    gain
+        One learned gain, or d of them.
+    dtype
+        The dtype of products.
+    program
+        How the work is divided.
+    """
     points, d = x.shape
     rows = tile_of(points, program.rows)
     row = rows_of(rows, d)
@@ -47,12 +61,20 @@ def residual_norm_backward(
 ) -> tuple[
     Float[Array, "points d"], Float[Array, "points d"], Float[Array, " d"], Float[Array, " gains"]
 ]:
-    """From the derivatives of the norm and of its rounded copy: that of z, the same rounded alike,
-    and those of the bias and of the gain.
+    """The derivatives with respect to z, in both dtypes, to the bias and to the gain.
 
-    With g the sum of both, u = z / length(z) and w = gain * g, the derivative is u * g for the gain
-    and (w - u <u, w> / c) / length(z) for z; c is 1, or d where the length is the root of the mean
-    square.
+    With g the sum of both given derivatives, u = z / length(z) and w = gain * g, the derivative is
+    u * g for the gain and (w - u <u, w> / c) / length(z) for z; c is 1, or d where the length is
+    the root of the mean square.
+
+    Parameters
+    ----------
+    norm, gain, program
+        As in `residual_norm`.
+    z
+        What was normalised.
+    g
+        The derivatives with respect to the norm and to its rounded copy.
     """
     points, d = z.shape
     rows = tile_of(points, program.rows)

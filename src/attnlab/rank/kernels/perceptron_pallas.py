@@ -1,8 +1,8 @@
 """The perceptron, W_2 relu(W_1 x + b_1), and the derivative of its weights, one GPU kernel each.
 
-The hidden layer never leaves the registers: to write and read it takes longer than to compute it
-again, tile by tile. Its derivative is written once, for the derivative of the points, which is left
-to the matrix library; products take factors in the dtype of x and add in float32.
+The hidden layer stays in the registers: storing and loading it takes longer than computing it
+again, tile by tile. Its derivative is stored once, for the derivative with respect to the points,
+which is left to the matrix library. Products take factors in the dtype of x and add in float32.
 """
 
 from functools import partial, reduce
@@ -32,7 +32,17 @@ def perceptron(
     down: Float[Array, "d mlp"],
     program: Program,
 ) -> Float[Array, "points d"]:
-    """relu(x W_1^T + b_1) W_2^T, in the dtype of sums."""
+    """relu(x W_1^T + b_1) W_2^T, in the dtype of sums.
+
+    Parameters
+    ----------
+    x
+        The points.
+    up, bias, down
+        W_1, b_1 and W_2.
+    program
+        How the work is divided.
+    """
     points, d = x.shape
     rows = tile_of(points, program.rows)
     (y,) = launch(
@@ -55,7 +65,15 @@ def perceptron_backward(
 ) -> tuple[
     Float[Array, "points d"], Float[Array, "mlp d"], Float[Array, " mlp"], Float[Array, "d mlp"]
 ]:
-    """The derivatives of x, in its dtype, and of W_1, b_1 and W_2, from that of the output."""
+    """The derivatives with respect to x, in its dtype, and to W_1, b_1 and W_2.
+
+    Parameters
+    ----------
+    x, up, bias, down, program
+        As in `perceptron`.
+    dy
+        The derivative with respect to the output.
+    """
     (points, d), mlp = x.shape, len(up)
     rows, columns = tile_of(points, program.rows), tile_of(mlp, program.columns)
     splits = tile_of(points // rows, program.splits)
@@ -113,7 +131,7 @@ def _perceptron_kernel(x, up, bias, down, y, *, columns: int) -> None:
 def _perceptron_backward_kernel(
     x, dy, up, bias, down_rows, dup, ddown_rows, dbias, dhidden, *, rows: int
 ) -> None:
-    # Neurons are rows here: every product then takes its left factor as the one before left it.
+    # Neurons are rows here, so that every product takes its left factor as the last one wrote it.
     up_part, down_part, bias_part = up[...], down_rows[...], bias[...][:, None]
     dtype = up_part.dtype
 

@@ -1,8 +1,8 @@
 """The two sublayers of the encoder's blocks through GPU kernels, points as rows in bfloat16.
 
-A sublayer takes and gives the points twice, exact for the residual and rounded for products, so
-that nothing is cast or transposed between kernels; its derivative is written out below. Products
-take rounded factors and add in float32; the plain form is `encoder.Block`.
+A sublayer takes and returns the points twice, exact for the residual and rounded for products, so
+that nothing is cast or transposed between kernels. Its derivative is written out below. Products
+take rounded factors and add in float32. The plain form is `encoder.Block`.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,19 @@ from attnlab.rank.kernels.perceptron_pallas import perceptron, perceptron_backwa
 
 @dataclass(frozen=True)
 class Options:
-    """What is no array: the points of a sequence, the heads' rank, scale and mask, the norm."""
+    """What is no array.
+
+    Parameters
+    ----------
+    length
+        Points of a sequence.
+    rank, scale, self_mask
+        Of the heads.
+    norm
+        The norm after a sublayer.
+    programs
+        How the work of each kernel is divided.
+    """
 
     length: int
     rank: int
@@ -43,7 +55,19 @@ def attention_sublayer(
     output_bias: Float[Array, " d"],
     gain: Float[Array, " gains"],
 ) -> Points:
-    """norm(x + attention(x)); the rows of `QKV` are those of Q, then K, then V."""
+    """norm(x + attention(x)).
+
+    Parameters
+    ----------
+    options
+        What is no array.
+    points
+        x, exact and rounded.
+    QKV, bias
+        The rows of Q, then those of K, then those of V, and their biases.
+    O, output_bias, gain
+        The output map, its bias, and the gains of the norm.
+    """
     return _attention_forward(options, points, QKV, bias, O, output_bias, gain)[0]
 
 
@@ -99,7 +123,17 @@ def perceptron_sublayer(
     down_bias: Float[Array, " d"],
     gain: Float[Array, " gains"],
 ) -> Points:
-    """norm(x + W_2 relu(W_1 x + b_1) + b_2)."""
+    """norm(x + W_2 relu(W_1 x + b_1) + b_2).
+
+    Parameters
+    ----------
+    options
+        What is no array.
+    points
+        x, exact and rounded.
+    up, up_bias, down, down_bias, gain
+        W_1, b_1, W_2, b_2, and the gains of the norm.
+    """
     return _perceptron_forward(options, points, up, up_bias, down, down_bias, gain)[0]
 
 

@@ -1,6 +1,6 @@
-"""The encoder through GPU kernels: which encoders they serve, and the weights as they take them.
+"""The encoder through GPU kernels: which encoders they can compute, and the weights they take.
 
-Points stay rows, those of a sequence next to each other, from the first layer to the last. On a GPU
+Points are rows, those of a sequence next to each other, from the first layer to the last. On a GPU
 `encoder` computes batches this way where matmul is "bfloat16"; the sublayers are in `row_blocks`.
 """
 
@@ -34,7 +34,7 @@ def serves(shape: Any, batch: int, n: int) -> bool:
 
 
 def chosen(shape: Any, X: Float[Array, "batch n d"]) -> bool:
-    """Whether a batch goes through the kernels: on a GPU, where they serve it."""
+    """Whether a batch goes through the kernels: on a GPU, where they can compute it."""
     single = X.dtype == jnp.float32
     return jax.default_backend() == "gpu" and single and serves(shape, *X.shape[:2])
 
@@ -45,9 +45,18 @@ def encode_rows(
     dtype: Any = jnp.bfloat16,
     programs: Programs = PROGRAMS,
 ) -> Float[Array, "batch n width"]:
-    """The blocks of `encoder` on a batch of sequences, positions already encoded.
+    """The blocks of an encoder on a batch of sequences, positions already encoded.
 
-    `dtype` is that of the factors of products; the rest has the dtype of X.
+    Parameters
+    ----------
+    encoder
+        A `models.encoder.Encoder`.
+    X
+        The sequences.
+    dtype
+        Of the factors of products; the rest has the dtype of X.
+    programs
+        How the work of each kernel is divided.
     """
     x = X.reshape(-1, X.shape[2])
     points: Any = x, x.astype(dtype)

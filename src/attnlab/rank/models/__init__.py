@@ -1,1 +1,1 @@
-"""Attention layers with heads of any rank, and the encoder of the experiments."""
+"""Everything that answers a prompt: attention layers, the encoder, and networks built by hand."""

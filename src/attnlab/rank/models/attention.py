@@ -9,31 +9,46 @@ matrix V_h in place of O_h V_h^T. Residuals, norms and the perceptron are in `en
 small products of many heads are computed is in `head_products`.
 """
 
-from typing import Any, Literal
+from __future__ import annotations
+
+from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from attnlab import arguments
 from attnlab.errors import UserError
-from attnlab.rank.models.head_products import Products, Scores, attend, total_over_columns
-
-Matmul = Literal["float32", "tensorfloat32", "bfloat16"]
-MATMULS: tuple[Matmul, ...] = ("float32", "tensorfloat32", "bfloat16")
-SCORES: tuple[Scores, ...] = ("softmax", "hardmax", "linear")
-PRODUCTS: tuple[Products, ...] = ("auto", "unrolled", "dot")
+from attnlab.rank.models.affine import affine
+from attnlab.rank.models.choices import MATMULS, PRODUCTS, SCORES, Matmul, Products, Scores
+from attnlab.rank.models.head_products import attend
+from attnlab.rank.problem import NeighbourPrompt, SelfPrompt
 
 
 class RankAttention(eqx.Module):
-    """H heads of rank r on points of dimension d; every array holds one head a leading entry.
+    """H heads of rank r on points of dimension d; every array has the heads as its first axis.
 
     The arrays are the transposes of the paper's matrices, row i of `Q[h]` being the i-th query
-    direction of head h; `from_matrices` takes the paper's own. `O` is None for generalised heads,
-    whose `V` is (H, d, d). The head outputs are summed and divided by `groups`: this is the mean
-    over groups of H / groups heads each. `scale` multiplies the scores, `self_mask` forbids a point
-    to attend to itself (Definition 6), `matmul` is the precision of the products with weights.
+    direction of head h; `from_matrices` takes the paper's own. As a predictor the layer answers a
+    `NeighbourPrompt` with the source as its query, and a `SelfPrompt` by self-attention.
+
+    Parameters
+    ----------
+    Q, K, V, O
+        Queries, keys, values and outputs. `O` is None for generalised heads, whose `V` has the
+        shape (H, d, d).
+    query_bias, key_bias, value_bias, output_bias
+        Biases, or None.
+    scores
+        "softmax", "hardmax" (ties share the weight) or "linear".
+    scale
+        What multiplies the scores.
+    groups
+        The sum over the heads is divided by it: the mean over groups of H / groups heads.
+    self_mask
+        Whether a point may not attend to itself (Definition 6).
+    matmul, products
+        Precision of the products with weights, and how the products inside of heads are computed.
     """
 
     Q: Float[Array, "H r d"]
@@ -76,6 +91,14 @@ class RankAttention(eqx.Module):
         return self.Q.shape[-1]
 
     def __call__(
+        self, prompt: NeighbourPrompt | SelfPrompt
+    ) -> Float[Array, " d"] | Float[Array, "N d"]:
+        """The answer to one prompt: a point, or a point for every point of the sequence."""
+        if isinstance(prompt, SelfPrompt):
+            return self.attend(prompt.X)
+        return self.attend(prompt.X, prompt.y[None])[0]
+
+    def attend(
         self, X: Float[Array, "n d"], Y: Float[Array, "m d"] | None = None
     ) -> Float[Array, "rows d"]:
         """The layer for one sequence: queries Y attend to the points X; self-attention by default.
@@ -84,14 +107,18 @@ class RankAttention(eqx.Module):
         """
         return self.columns(X.T[..., None], None if Y is None else Y.T[..., None])[..., 0].T
 
+    def answer_batch(self, prompts: NeighbourPrompt) -> Float[Array, "batch d"]:
+        """What `jax.vmap(layer)(prompts)` gives for prompts with a source of their own, faster."""
+        return self.columns(prompts.X.T, prompts.y.T[:, None, :])[:, 0].T
+
     def columns(
         self, x: Float[Array, "d n b"], y: Float[Array, "d m b"] | None = None
     ) -> Float[Array, "d rows b"]:
         """The layer for b sequences at once, the batch last in memory: its fast form."""
         self._check_points(x, y)
-        asked = x if y is None else y
+        queries = x if y is None else y
         # On the weights: they are smaller than the queries of a batch.
-        q = self._heads_of(self.scale * self.Q, asked)
+        q = self._heads_of(self.scale * self.Q, queries)
         k, v = self._heads_of(self.K, x), self._heads_of(self.V, x)
         query_bias = None if self.query_bias is None else self.scale * self.query_bias
         biases = (query_bias, self.key_bias, self.value_bias)
@@ -100,9 +127,14 @@ class RankAttention(eqx.Module):
             out = jnp.sum(mixed, axis=0)
         else:
             O = self.O.reshape(-1, self.d) / self.groups  # noqa: E741
-            return affine(O.T, self.output_bias, mixed.reshape(-1, *asked.shape[1:]), self.matmul)
+            mixed = mixed.reshape(-1, *queries.shape[1:])
+            return affine(O.T, self.output_bias, mixed, self.matmul)
         out = out / self.groups
         return out if self.output_bias is None else out + self.output_bias[:, None, None]
+
+    def __repr__(self) -> str:
+        sizes = f"{self.heads} heads of rank {self.rank}, d = {self.d}"
+        return f"RankAttention({sizes}, {self.scores})"
 
     def _heads_of(
         self, W: Float[Array, "H r d"], x: Float[Array, "d n b"]
@@ -132,60 +164,37 @@ def from_matrices(
     O: Float[Array, "H d v"] | None,  # noqa: E741
     **options: Any,
 ) -> RankAttention:
-    """The layer from the paper's matrices, d x r a head; V is any d x d matrix where O is None."""
+    """The layer from the paper's matrices.
+
+    Parameters
+    ----------
+    Q, K, V, O
+        d x r matrices, one per head. Where O is None, V holds any d x d matrices.
+    options
+        The other fields of `RankAttention`.
+    """
     if O is None:
-        return RankAttention(_turned(Q), _turned(K), jnp.asarray(V), None, **options)
-    return RankAttention(_turned(Q), _turned(K), _turned(V), _turned(O), **options)
+        return RankAttention(_transposed(Q), _transposed(K), jnp.asarray(V), None, **options)
+    return RankAttention(_transposed(Q), _transposed(K), _transposed(V), _transposed(O), **options)
 
 
-def _turned(matrices: Float[Array, "H d r"]) -> Float[Array, "H r d"]:
+def _transposed(matrices: Float[Array, "H d r"]) -> Float[Array, "H r d"]:
     return jnp.swapaxes(jnp.asarray(matrices), -1, -2)
 
 
 def score_matrices(layer: RankAttention) -> Float[Array, "H d d"]:
-    """K_h Q_h^T of every head, times the layer's scale: the score of key x for query y is
-    x^T (K_h Q_h^T) y where there are no biases."""
+    """K_h Q_h^T of every head, times the layer's scale.
+
+    Without biases the score of key x for query y is x^T (K_h Q_h^T) y.
+    """
     return layer.scale * jnp.einsum("hrk,hrq->hkq", layer.K, layer.Q, precision="highest")
 
 
-def affine(
-    W: Float[Array, "k d"],
-    bias: Float[Array, " k"] | None,
-    x: Float[Array, "d n b"],
-    matmul: Matmul,
-    dtype: Any = None,
-) -> Float[Array, "k n b"]:
-    """W x + bias in the chosen precision, returned in `dtype`, that of x unless given.
-
-    bfloat16 rounds both factors and the result.
-    """
-    columns = x.reshape(len(x), -1)
-    if matmul == "bfloat16":
-        out = jnp.dot(W.astype(jnp.bfloat16), columns.astype(jnp.bfloat16))
-    else:
-        # HIGH is TF32 on NVIDIA's cards; a CPU computes both in float32.
-        precision = jax.lax.Precision.HIGHEST if matmul == "float32" else jax.lax.Precision.HIGH
-        out = jnp.dot(W, columns, precision=precision)
-    out = out.astype(x.dtype if dtype is None else dtype)
-    out = out if bias is None else _add_bias(out, bias.astype(out.dtype))
-    return out.reshape(-1, *x.shape[1:])
-
-
-@jax.custom_vjp
-def _add_bias(x: Float[Array, "k columns"], bias: Float[Array, " k"]) -> Float[Array, "k columns"]:
-    """x + bias, with the derivative of the bias by `total_over_columns`."""
-    return x + bias[:, None]
-
-
-def _add_bias_forward(x: Array, bias: Array):
-    return _add_bias(x, bias), None
-
-
-def _add_bias_backward(_: None, g: Float[Array, "k columns"]):
-    return g, total_over_columns(g)
-
-
-_add_bias.defvjp(_add_bias_forward, _add_bias_backward)
+def value_matrices(layer: RankAttention) -> Float[Array, "H d d"]:
+    """O_h V_h^T of every head, or V_h for generalised heads."""
+    if layer.O is None:
+        return layer.V
+    return jnp.einsum("hvo,hvi->hoi", layer.O, layer.V, precision="highest")
 
 
 def _check_shapes(shapes: list) -> None:

@@ -1,28 +1,27 @@
 """The products inside attention heads, q against k and weights against v, for many small heads.
 
-Heads of rank 8 on 16 points are products of 16 x 8 by 8 x 16, too small for a matrix library: the
-call costs more than the arithmetic. Here the short sums are written out term by term, so that the
-compiler makes loops over the last axis, the batch of b sequences; the derivative is written out the
-same way. Longer sums are left to dot products.
+Heads of rank 8 on 16 points are products of 16 x 8 by 8 x 16 matrices, too small for a matrix
+library: the call costs more than the arithmetic. Here the short sums are written out term by term,
+so that the compiler generates loops over the last axis, the batch of b sequences; the derivative
+is written out in the same way. Longer sums are left to matrix products.
 """
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-Scores = Literal["softmax", "hardmax", "linear"]
-Products = Literal["auto", "unrolled", "dot"]
+from attnlab.rank.models.choices import Products, Scores
 
-# Those of q, k and v.
+# The biases of q, k and v.
 Biases = tuple[Float[Array, "H r"] | None, Float[Array, "H r"] | None, Float[Array, "H v"] | None]
 
-UNROLLED_POINTS = 32  # longest sums that "auto" writes out: the compile time grows with them
+UNROLLED_POINTS = 32  # the longest sums that "auto" writes out: the compile time grows with them
 UNROLLED_RANK = 16
-CACHE = 1 << 18  # bytes of attention weights that a core's second cache holds with all the rest
+CACHE = 1 << 18  # bytes of attention weights that fit into a core's second cache with all the rest
 
 
 def attend(
@@ -36,9 +35,18 @@ def attend(
 ) -> Float[Array, "H v m b"]:
     """sum_j v_j phi(<k_j, q_i>) for every head and query i, phi over the keys j.
 
-    `biases`, one vector a head, are added to q, k and v first. Hardmax shares the weight among keys
-    that tie; linear takes the scores as weights; under `self_mask` key i has weight zero for query
-    i.
+    Parameters
+    ----------
+    q, k, v
+        Queries, keys and values of H heads for b sequences.
+    biases
+        One vector per head for each of q, k and v, or None; they are added first.
+    scores
+        Hardmax shares the weight among keys that tie; linear takes the scores as weights.
+    self_mask
+        Whether key i has weight zero for query i.
+    products
+        "unrolled" writes short sums out, "dot" uses matrix products, "auto" chooses by size.
     """
     if products == "auto":
         short = max(q.shape[2], k.shape[2]) <= UNROLLED_POINTS
@@ -70,7 +78,7 @@ def _unrolled_forward(
 
 
 def _unrolled_backward(scores: Scores, self_mask: bool, saved: tuple, g: Array):
-    # The weights are computed again: that is quicker than to write them down and read them.
+    # The weights are computed again, which is faster than storing and loading them.
     def pull(q: Array, k: Array, v: Array, g: Array) -> tuple[Array, Array, Array]:
         w = _unrolled_weights(scores, self_mask, q, k)
         queries, keys = w.shape[1], w.shape[2]
@@ -101,7 +109,7 @@ _unrolled.defvjp(_unrolled_forward, _unrolled_backward)
 
 
 def total_over_columns(g: Float[Array, "k columns"]) -> Float[Array, " k"]:
-    """The sum of the columns as a product with ones, quicker than a sum on a CPU."""
+    """The sum of the columns as a product with ones, which is faster than a sum on a CPU."""
     return jnp.dot(g, jnp.ones(g.shape[1], g.dtype), precision="highest")
 
 
@@ -110,18 +118,20 @@ def _by_heads(
     arrays: tuple[Float[Array, "H _ _ b"], ...],
     biases: tuple[Float[Array, "H _"] | None, ...],
 ) -> tuple[Array, ...]:
-    """`function` of the arrays and their biases; on a CPU a few heads at a time, whose scores stay
-    in the cache."""
+    """`function` of the arrays with their biases added.
+
+    On a CPU it is applied to a few heads at a time, whose scores stay in the cache.
+    """
     q, k = arrays[:2]
-    heads, bytes_a_head = len(q), q.shape[2] * k.shape[2] * q.shape[3] * q.dtype.itemsize
-    if jax.default_backend() != "cpu" or heads * bytes_a_head <= CACHE:
+    heads, bytes_per_head = len(q), q.shape[2] * k.shape[2] * q.shape[3] * q.dtype.itemsize
+    if jax.default_backend() != "cpu" or heads * bytes_per_head <= CACHE:
         return function(*map(_biased, arrays, biases))
-    most = max(1, CACHE // bytes_a_head)
+    most = max(1, CACHE // bytes_per_head)
     few = max(count for count in range(1, most + 1) if heads % count == 0)
 
     def some_heads(at: tuple[Array, Any]) -> tuple[Array, ...]:
         # The compiler repeats a cheap operation such as a slice in every term that reads it, and
-        # then finds no vector instructions; a division, by one, it does but once.
+        # then finds no vector instructions. It computes a division, here by one, only once.
         i, part = at
         one = (i < heads).astype(q.dtype)
         return function(*(_biased(array, bias) / one for array, bias in zip(*part, strict=True)))

@@ -1,16 +1,17 @@
 """Study `rank`: the rank of attention heads against their number.
 
 Source: Amsel, Yehudai, Bruna, "On the Benefits of Rank in Attention Layers" (arXiv 2407.16153). The
-mathematics lives in the other folders of `attnlab.rank`; this one only says what to compute, what
-to draw and what to check.
+mathematics is in the other folders of `attnlab.rank`; this one says what to compute, what to draw
+and what to check.
 """
 
 from attnlab.lab.study import Study
 from attnlab.rank.study import (
     cells_bounds,
     cells_built,
+    cells_encoder,
+    cells_pair,
     cells_theory,
-    cells_training,
     claims_bounds,
     claims_figure_1,
     claims_theory,
@@ -27,10 +28,10 @@ study = Study(
     summary="One attention head of full rank finds the nearest of any number of points; many heads "
     "of low rank do not. The paper proves this with constants left open and trains encoders on it. "
     "Here a bound without constants stands beside exact constructions and trained layers, and the "
-    "encoders are trained on a stream that does not repeat and judged on held-out sequences.",
+    "encoders are trained on prompts that never repeat and evaluated on held-out sequences.",
     kinds=(
-        cells_training.encoder,
-        cells_training.pair,
+        cells_encoder.encoder,
+        cells_pair.pair,
         cells_built.built,
         cells_bounds.bounds,
         cells_bounds.rank_one,

@@ -1,24 +1,14 @@
 """Cells around the theorems: the decay of Theorem 4, the bound's adversary, published sizes.
 
-Constructions are in `cells_built`, the bounds themselves in `cells_bounds`. The mathematics is in
-`attnlab.rank.theory`; the samples are in `attnlab.rank.simulation`.
+Constructions are in `cells_built`, the bounds themselves in `cells_bounds`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
-
 from attnlab import arguments
 from attnlab.lab.cell import CellKind, Outcome
-from attnlab.rank.problem import Neighbours
-from attnlab.rank.simulation import squared_error
-from attnlab.rank.study.training import key_seed
-from attnlab.rank.theory.adversary import train_adversary
-from attnlab.rank.theory.decay import correlation, correlation_by_thresholds
-from attnlab.rank.theory.lower_bound import lower_bound
 from attnlab.rank.theory.public_sizes import PUBLIC_SIZES
 
 
@@ -29,17 +19,22 @@ class DecayCurve:
     d: int = 32
     """Dimension."""
     checked: bool = True
-    """Whether the ranks from d - 8 on are computed a second time, from thresholds."""
+    """Whether the ranks d - 2, d - 4 and d - 8 are computed a second time, from thresholds."""
 
 
 @dataclass(frozen=True)
 class DecayRow:
+    """The correlation at one rank."""
+
     gap: int  # d - r
     correlation: float
     by_thresholds: float | None
 
 
 def run_decay(config: DecayCurve) -> Outcome[DecayRow]:
+    """One row per rank, from d - 2 down to 1."""
+    from attnlab.rank.theory.decay import correlation, correlation_by_thresholds
+
     d = arguments.integer("d", config.d, 8)
     rows = []
     for gap in range(2, d):
@@ -65,37 +60,27 @@ class Adversary:
     steps: int = 1000
     """Training steps."""
     batch: int = 256
-    """Prompts a step."""
+    """Prompts per step."""
     samples: int = 50_000
-    """Fresh prompts for the error."""
+    """Fresh prompts on which the error is estimated."""
     seed: int = 0
     """Seed of everything."""
 
 
 @dataclass(frozen=True)
 class AdversaryResult:
+    """The error on fresh prompts, and the bound."""
+
     error: float
     standard_error: float
     bound: float
 
 
 def run_adversary(config: Adversary) -> AdversaryResult:
-    keys = jax.random.split(jax.random.key(key_seed(config)))
-    heads = train_adversary(
-        keys[0],
-        config.d,
-        config.rank,
-        config.heads,
-        scalar_values=config.scalar_values,
-        steps=config.steps,
-        batch=config.batch,
-        dtype=jnp.float32,
-    )
-    problem = Neighbours(config.d, 2, points="orthonormal")
-    found = squared_error(heads, problem, keys[1], config.samples, dtype=jnp.float32)
-    variant = "C" if config.scalar_values else "B"
-    bound = lower_bound(config.d, config.rank, config.heads, variant).value
-    return AdversaryResult(found.value, found.standard_error, bound)
+    """Train the heads, then estimate their error on fresh prompts."""
+    from attnlab.rank.study.compute_adversary import adversary_result
+
+    return adversary_result(config)
 
 
 @dataclass(frozen=True)
@@ -105,6 +90,8 @@ class PublicSizes:
 
 @dataclass(frozen=True)
 class SizeRow:
+    """One published model."""
+
     model: str
     d: int
     heads: int
@@ -114,6 +101,7 @@ class SizeRow:
 
 
 def run_sizes(config: PublicSizes) -> Outcome[SizeRow]:
+    """One row per model."""
     return Outcome(
         [
             SizeRow(name, size.d, size.heads, size.rank, size.share, size.least_angle)
@@ -123,5 +111,5 @@ def run_sizes(config: PublicSizes) -> Outcome[SizeRow]:
 
 
 decay = CellKind("rank_decay", DecayCurve, DecayRow, run_decay)
-adversary = CellKind("rank_adversary", Adversary, AdversaryResult, run_adversary)
+adversary = CellKind("rank_adversary", Adversary, AdversaryResult, run_adversary, version=2)
 sizes = CellKind("rank_sizes", PublicSizes, SizeRow, run_sizes)

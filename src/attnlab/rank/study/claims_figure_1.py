@@ -1,6 +1,6 @@
 """Claims of Figure 1: trained encoders of one to five layers, low rank against full rank.
 
-All errors are held-out ones. Members that training lost count as worst and as no best.
+All errors are held-out ones. A member that diverged is worse than any other and never the best.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from attnlab.rank.study.results import (
     FACTOR,
     LINE,
     beyond_scale,
-    seeds,
+    held_out,
+    listed,
     sides,
-    threshold,
-    told,
     weights,
 )
+from attnlab.stats import normal_threshold
 
 PAPER = "Amsel, Yehudai, Bruna"
 
 
 def _needed(view: View) -> Judgement:
     low, full = sides(view, 1)
-    best = min(seeds(view, cell).best for cell in low)
-    worst = max(seeds(view, cell).worst for cell in full)
+    best = min(held_out(view, cell).best for cell in low)
+    worst = max(held_out(view, cell).worst for cell in full)
     shown = ", ".join(
-        f"{seeds(view, cell).mean:.3f} (r = {cell.config.rank}, "
+        f"{held_out(view, cell).mean:.3f} (r = {cell.config.rank}, "
         f"H = {view.rows(cell)[0].head_count})"
         for cell in [*low, *full]
     )
@@ -45,11 +45,11 @@ def _half_rank(view: View) -> Judgement:
     d = grids.PANELS[view.scale].base.d
     wide = grids.encoder_cell(view.scale, view.seed, rank=d // 2, width_multiplier=d)
     full = grids.encoder_cell(view.scale, view.seed, rank=d)
-    found, one = seeds(view, wide), seeds(view, full)
+    found, one = held_out(view, wide), held_out(view, full)
     return Judgement(
         "holds" if FACTOR * one.worst < found.best else "fails",
         f"{2 * d} heads of rank {d // 2}: {found.mean:.3f}; one head of rank {d}: {one.mean:.3f}",
-        f"2 d heads of rank d/2 fail where one of rank d does not; published "
+        f"2d heads of rank d/2 fail where one head of rank d does not; published "
         f"{published.FIGURE_1[1, 'd³'][2]} and {published.FIGURE_1[1, 'd²'][3]}",
         LINE,
     )
@@ -57,10 +57,10 @@ def _half_rank(view: View) -> Judgement:
 
 def _parameters(view: View) -> Judgement:
     low, full = sides(view, 1)
-    best = min(low, key=lambda cell: seeds(view, cell).best)
-    worst = max(full, key=lambda cell: seeds(view, cell).worst)
+    best = min(low, key=lambda cell: held_out(view, cell).best)
+    worst = max(full, key=lambda cell: held_out(view, cell).worst)
     ratio = weights(view, best) / min(weights(view, cell) for cell in full)
-    left, right = seeds(view, best).best, seeds(view, worst).worst
+    left, right = held_out(view, best).best, held_out(view, worst).worst
     return Judgement(
         "holds" if left > right else "fails",
         f"best low-rank seed {left:.3f} (r = {best.config.rank}), worst of full rank {right:.3f}, "
@@ -72,13 +72,13 @@ def _parameters(view: View) -> Judgement:
 
 
 def _depth(view: View) -> Judgement:
-    if found := beyond_scale(view, ("standard", "paper"), "It takes three layers"):
+    if found := beyond_scale(view, ("standard", "paper"), "The claim needs three layers"):
         return found
     rank = 8
-    shallow = seeds(view, grids.encoder_cell(view.scale, view.seed, rank=rank))
-    deep = seeds(view, grids.encoder_cell(view.scale, view.seed, rank=rank, layers=3))
-    error = math.hypot(*shallow.errors[:1], *deep.errors[:1])
-    z = threshold(1)
+    shallow = held_out(view, grids.encoder_cell(view.scale, view.seed, rank=rank))
+    deep = held_out(view, grids.encoder_cell(view.scale, view.seed, rank=rank, layers=3))
+    error = math.hypot(*shallow.standard_errors[:1], *deep.standard_errors[:1])
+    z = normal_threshold(1)
     verdict = "undecided at this scale"
     if deep.worst + z * error < shallow.best:
         verdict = "holds"
@@ -88,24 +88,24 @@ def _depth(view: View) -> Judgement:
     return Judgement(
         verdict,
         f"rank {rank}: {shallow.mean:.3f} with one layer, {deep.mean:.3f} with three",
-        f"less with three; published {published.FIGURE_1[1, 'd²'][index]} and "
+        f"a smaller error with three; published {published.FIGURE_1[1, 'd²'][index]} and "
         f"{published.FIGURE_1[3, 'd²'][index]} at d = 64, r = {published.RANKS_1[index]}",
-        f"every seed of one beyond every seed of the other by {z:.2f} standard errors",
-        "" if verdict == "holds" else "The scale paper trains longer.",
+        f"every seed of one side above every seed of the other by {z:.2f} standard errors",
+        "" if verdict == "holds" else "The scale `paper` trains longer.",
     )
 
 
 def _five_layers(view: View) -> Judgement:
-    if found := beyond_scale(view, ("paper", "standard"), "It takes five layers"):
+    if found := beyond_scale(view, ("paper", "standard"), "The claim needs five layers"):
         return found
-    means = [seeds(view, cell).mean for cell in grids.figure_1(view.scale, 5, "d²", view.seed)]
-    three = [seeds(view, cell).mean for cell in grids.figure_1(view.scale, 3, "d²", view.seed)]
+    means = [held_out(view, cell).mean for cell in grids.figure_1(view.scale, 5, "d²", view.seed)]
+    three = [held_out(view, cell).mean for cell in grids.figure_1(view.scale, 3, "d²", view.seed)]
     trouble = all(five > other for five, other in zip(means, three, strict=True))
     return Judgement(
         "holds" if trouble else "fails",
-        f"five layers {told(means)}; three layers {told(three)}",
-        "five layers worse than three at every rank; published "
-        + told(published.FIGURE_1[5, "d²"]),
+        f"five layers {listed(means)}; three layers {listed(three)}",
+        "five layers are worse than three at every rank; published "
+        + listed(published.FIGURE_1[5, "d²"]),
         "the order of the means over seeds",
     )
 
@@ -128,8 +128,8 @@ CLAIMS = (
     Claim(
         "figure-1-parameters",
         f"{PAPER}, Figure 1",
-        "The best low-rank model of one layer is no "
-        "better than the worst full-rank one, whatever its parameters.",
+        "The best low-rank model of one layer is no better than the worst full-rank one, however "
+        "many parameters it has.",
         _parameters,
         ("fig-1",),
     ),

@@ -7,37 +7,34 @@ Drawing functions see only the table that is published beside the picture.
 
 from __future__ import annotations
 
-from typing import Any
-
-import altair as alt
+from typing import TYPE_CHECKING, Any
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Figure, View
-from attnlab.rank.study import figures_theory, grids, published
-from attnlab.rank.study.results import seeds
+from attnlab.rank.study import figures_bounds, figures_theory, grids, published
+from attnlab.rank.study.results import held_out
+
+if TYPE_CHECKING:
+    from attnlab.lab.study import Drawn
 
 Rows = list[dict[str, Any]]
-Drawn = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart
-
-RANK = alt.X("rank:Q", title="rank r", scale=alt.Scale(type="log", base=2))
-ERROR = alt.Y("mean:Q", title="squared error", scale=alt.Scale(type="log"))
 READ_OFF = "published, d = 64 (training, best seed)"
 
 
 def _entry(view: View, cell: Cell, **names: Any) -> dict[str, Any]:
-    found, rows = seeds(view, cell), view.rows(cell)
+    found, rows = held_out(view, cell), view.rows(cell)
     least = [row.least_training for row in rows if row.least_training is not None]
     return {
         **names,
         "rank": cell.config.rank,
         "heads": rows[0].head_count,
         "weights": rows[0].weights,
-        "mean": found.mean if found.tests else None,
-        "deviation": found.spread,
-        "best": found.best if found.tests else None,
-        "worst": max(found.tests, default=None),
+        "mean": found.mean if found.errors else None,
+        "deviation": found.deviation,
+        "best": found.best if found.errors else None,
+        "worst": max(found.errors, default=None),
         "least_training": min(least, default=None),
-        "lost": found.lost,
+        "lost": found.diverged,
     }
 
 
@@ -62,20 +59,26 @@ def _figure_1(view: View) -> Rows:
 
 def _lines(colour: str, title: str | None) -> Any:
     """Layers without data of their own: only those of a facet are divided among its panels."""
+    import altair as alt
+
+    rank = alt.X("rank:Q", title="rank r", scale=alt.Scale(type="log", base=2))
+    error = alt.Y("mean:Q", title="squared error", scale=alt.Scale(type="log"))
     shade = alt.Color(f"{colour}:N", title=title, legend=alt.Legend(columns=2))
-    base = alt.Chart().encode(x=RANK, color=shade)
-    told = ["rank:Q", "heads:Q", *(alt.Tooltip(f"{n}:Q", format=".4f") for n in ("mean", "best"))]
+    base = alt.Chart().encode(x=rank, color=shade)
+    numbers = (alt.Tooltip(f"{name}:Q", format=".4f") for name in ("mean", "best"))
     ranges = base.transform_filter("isValid(datum.best)").mark_rule(strokeWidth=3, opacity=0.5)
     return alt.layer(
-        base.mark_line(point=True).encode(y=ERROR, tooltip=told),
+        base.mark_line(point=True).encode(y=error, tooltip=["rank:Q", "heads:Q", *numbers]),
         ranges.encode(y="best:Q", y2="worst:Q"),
     )
 
 
 def _draw_1(rows: Rows) -> Drawn:
+    import altair as alt
+
     return _lines("source", None).properties(width=115, height=115).facet(
         row=alt.Row("layers:N", title=None),
-        column=alt.Column("width:N", title="weights a layer", sort=["d²", "d^2.5", "d³"]),
+        column=alt.Column("width:N", title="weights per layer", sort=["d²", "d^2.5", "d³"]),
         data=alt.Data(values=rows),
     )  # fmt: skip
 
@@ -107,6 +110,8 @@ def _figure_2(view: View) -> Rows:
 
 
 def _draw_2(rows: Rows) -> Drawn:
+    import altair as alt
+
     return (
         alt.Chart(alt.Data(values=rows))
         .mark_point(filled=True, size=60)
@@ -134,6 +139,8 @@ def _figure_3(view: View) -> Rows:
 
 
 def _draw_3(rows: Rows) -> Drawn:
+    import altair as alt
+
     return _lines("encoding", "encoding").properties(width=180).facet(
         column=alt.Column("layers:N", title=None), data=alt.Data(values=rows)
     )  # fmt: skip
@@ -150,6 +157,8 @@ def _figure_4(view: View) -> Rows:
 
 
 def _draw_4(rows: Rows) -> Drawn:
+    import altair as alt
+
     return _lines("N", "points").properties(width=180).facet(
         column=alt.Column("source:N", title=None), data=alt.Data(values=rows)
     )  # fmt: skip
@@ -157,7 +166,7 @@ def _draw_4(rows: Rows) -> Drawn:
 
 def _ablations(view: View) -> Rows:
     d = grids.PANELS[view.scale].base.d
-    asked = [
+    shown = [
         ("as in Figure 1", [grids.fresh(view.scale, view.seed)]),
         ("as in Figure 1", [grids.encoder_cell(view.scale, view.seed, rank=d)]),
         ("no perceptron", grids.without_mlp(view.scale, view.seed)),
@@ -170,7 +179,7 @@ def _ablations(view: View) -> Rows:
             "measure": measure,
             "value": value,
         }
-        for name, cells in asked
+        for name, cells in shown
         for cell in cells
         for row in view.rows(cell)
         for measure, value in (("held out", row.test), ("least training", row.least_training))
@@ -178,6 +187,8 @@ def _ablations(view: View) -> Rows:
 
 
 def _draw_ablations(rows: Rows) -> Drawn:
+    import altair as alt
+
     return (
         alt.Chart(alt.Data(values=rows))
         .mark_point(filled=True, size=60)
@@ -194,40 +205,42 @@ FIGURES = (
     Figure(
         "fig-1",
         "Figure 1: error against the rank",
-        "The farthest of N points by encoders of L layers and three widths. Points: mean over "
-        "seeds of the held-out error; bars: the range of the seeds.",
+        "Encoders of L layers and three widths look for the farthest of N points. Points show the "
+        "mean over seeds of the held-out error, bars the range over seeds.",
         _figure_1,
         _draw_1,
     ),
     Figure(
         "fig-2",
         "Figure 2: what the heads of the first layer learn",
-        "Angle of K Qᵀ to the identity, mean over the heads of a layer, one point a seed. 180° is "
-        "−c I; a multiple of a projection to r dimensions has arccos(−√(r/d)).",
+        "Angle of K Qᵀ to the identity, mean over the heads of a layer, one point per seed. 180° "
+        "is −c I; a negative multiple of a projection to r dimensions has arccos(−√(r/d)).",
         _figure_2,
         _draw_2,
     ),
     Figure(
         "fig-3",
         "Figure 3: positional encodings",
-        "Width d^2.5, no encodings, added, concatenated, and padded with zeros to the same width. "
-        "At the scale quick only the published numbers are shown.",
+        "Encoders of width d^2.5 without encodings, with additive and with concatenated ones, and "
+        "padded with zeros to the same width. The scale `quick` shows only the published numbers.",
         _figure_3,
         _draw_3,
     ),
     Figure(
         "fig-4",
         "Figure 4: error against the rank for several N",
-        "Two layers of width d³ (one layer of width d² at the scale quick).",
+        "Encoders have two layers of width d³ (one layer of width d² at the scale `quick`).",
         _figure_4,
         _draw_4,
     ),
     Figure(
         "ablations",
         "Without the perceptron, and with a replayed stream",
-        "One layer of width d²; held-out error and least training loss of every seed.",
+        "Encoders have one layer of width d². Points show the held-out error and the least "
+        "training loss of every seed.",
         _ablations,
         _draw_ablations,
     ),
+    *figures_bounds.FIGURES,
     *figures_theory.FIGURES,
 )

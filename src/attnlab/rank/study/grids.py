@@ -1,10 +1,10 @@
-"""Which cells each figure and claim asks for, at each scale.
+"""Which trained cells each figure and claim needs at each scale, and the list of all cells.
 
 Source of the grids: Amsel, Yehudai, Bruna (arXiv 2407.16153), training experiments. `paper` has the
 settings of its table; `standard` the same panels at d = 16, and `quick` those few configurations
 of them that show the effects in a minute, with two seeds. In the 4000 steps of `standard`, three
 layers at the paper's rate of .01 learn to answer 0 and stay there (an error of 1.000 for all seeds
-of the seven configurations tried): more than one layer gets .003.
+of the seven configurations tried), so that more than one layer gets the rate .003.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import Any
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Scale
 from attnlab.rank.study import grids_theory
-from attnlab.rank.study.cells_training import EncoderRun, PairRun, encoder, pair
+from attnlab.rank.study.cells_encoder import EncoderRun, encoder
+from attnlab.rank.study.cells_pair import PairRun, Start, pair
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ PANELS: dict[Scale, Panel] = {
 
 
 def widths(d: int) -> dict[str, int]:
-    """The paper's three width multipliers, by the weights a layer then has."""
+    """The paper's three width multipliers, by the number of weights that a layer then has."""
     return {"d²": 1, "d^2.5": round(math.sqrt(d)), "d³": d}
 
 
@@ -93,6 +94,7 @@ def _cell(config: EncoderRun) -> Cell:
 
 
 def encoder_cell(scale: Scale, seed: int, **changes: Any) -> Cell:
+    """The scale's encoder with some fields changed."""
     panel = PANELS[scale]
     base = replace(panel.base, rate=panel.deep_rate) if changes.get("layers", 1) > 1 else panel.base
     return _cell(replace(base, seed=seed, **changes))
@@ -119,11 +121,12 @@ QUICK: dict[tuple[int, str], tuple[int, ...]] = {
     (1, "d³"): (8,),
 }
 
-# What an hour has no room for; the claim about five layers is one about d².
+# Left out of `standard`, which should take an hour; the claim about five layers is about d².
 TOO_LONG = ((5, "d^2.5"), (5, "d³"))
 
 
 def figure_1_cells(scale: Scale, seed: int) -> list[Cell]:
+    """All panels of Figure 1."""
     depths = (1, 3, 5)
     names = widths(PANELS[scale].base.d)
     return [
@@ -155,7 +158,7 @@ def figure_4(scale: Scale, N: int, seed: int) -> list[Cell]:
     d = panel.base.d
     if scale == "quick":
         return [encoder_cell(scale, seed, N=N, rank=rank) for rank in (8, 16)]
-    # Rank 1 takes most of the time, and an hour is all there is for `standard`.
+    # Rank 1 takes most of the time, and `standard` should take an hour.
     ranks = [rank for rank in (1, 8, 16, 32, 64) if rank <= d and (rank > 1 or scale == "paper")]
     return [
         encoder_cell(
@@ -178,15 +181,16 @@ def replayed(scale: Scale, seed: int) -> Cell:
 
 
 def fresh(scale: Scale, seed: int) -> Cell:
+    """The same with prompts that never repeat."""
     return encoder_cell(scale, seed, rank=PANELS[scale].base.d // 2)
 
 
-def pair_cells(scale: Scale, seed: int, start: str = "random") -> list[Cell]:
+def pair_cells(scale: Scale, seed: int, start: Start = "random") -> list[Cell]:
     """Bare layers of rank 1 on an orthonormal pair, trained from random weights or from q, k."""
     panel = PANELS[scale]
     return [
         pair(
-            PairRun(panel.pair_d, 1, heads, start, steps=panel.pair_steps, seed=seed),  # pyright: ignore[reportArgumentType]
+            PairRun(panel.pair_d, 1, heads, start, steps=panel.pair_steps, seed=seed),
             cost=100 + panel.pair_steps * heads * panel.pair_d / 1e3,
         )
         for heads in panel.pair_heads
@@ -194,8 +198,8 @@ def pair_cells(scale: Scale, seed: int, start: str = "random") -> list[Cell]:
 
 
 def cells(scale: Scale, seed: int) -> Sequence[Cell]:
-    """Everything the study asks for."""
-    asked = chain(
+    """Every cell of a scale."""
+    planned = chain(
         grids_theory.cells(scale, seed),
         pair_cells(scale, seed),
         pair_cells(scale, seed, "construction"),
@@ -205,4 +209,4 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
         *(figure_4(scale, N, seed) for N in PANELS[scale].lengths),
         *(figure_3(scale, layers, kind, seed) for layers in (1, 3) for kind in ENCODINGS),
     )
-    return list(dict.fromkeys(asked))
+    return list(dict.fromkeys(planned))

@@ -1,7 +1,7 @@
-"""Which cells without training the figures and claims ask for: bounds, constructions, samples.
+"""Which cells without encoders the figures and claims need: bounds, constructions, adversaries.
 
-They are the same at every scale but for the adversaries. The trained ones, and the list of all
-cells, are in `grids`.
+Apart from the adversaries they are the same at every scale. The trained encoders, and the list of
+all cells, are in `grids`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ def full_rank(seed: int) -> list[Cell]:
 
 
 def biased(construction: Construction, seed: int) -> Cell:
+    """Fact 3 at the paper's sizes."""
     return built(Built(construction, 64, 16, seed=seed), cost=60.0)
 
 
@@ -40,12 +41,14 @@ VOTE_SIZES = ((8, 63), (16, 255))
 
 
 def votes(seed: int) -> list[Cell]:
+    """Theorem 7, sampled."""
     return [
         built(Built("vote", d, heads=H, samples=2000, seed=seed), cost=8.0) for d, H in VOTE_SIZES
     ]
 
 
 def vote_by_mlp(seed: int) -> Cell:
+    """Theorem 34, sampled."""
     return built(Built("vote by MLP", 8, heads=63, samples=2000, seed=seed), cost=8.0)
 
 
@@ -53,11 +56,12 @@ VOTE_DS, VOTE_HEADS = (16, 32, 64), (1023, 4095, 16_383)
 
 
 def vote_laws() -> list[Cell]:
+    """The exact error of the vote at several sizes."""
     return [bounds(Bounds(d, 1, H)) for d in VOTE_DS for H in VOTE_HEADS]
 
 
 def vote_below_bound() -> Cell:
-    """H = 4001 of d = 64, where two layers pass below the bound on one."""
+    """H = 4001 at d = 64, where two layers have an error below the bound on one."""
     return bounds(Bounds(64, 1, 4001))
 
 
@@ -65,10 +69,12 @@ BOUND_RANKS = (1, 2, 8, 32, 63, 64)
 
 
 def bound_curves(rank: int) -> list[Cell]:
+    """The bounds against the number of heads at one rank."""
     return [bounds(Bounds(64, rank, 4**k)) for k in range(8)]
 
 
 def ridge_cells(seed: int) -> list[Cell]:
+    """Rank-1 heads whose values are also fitted on samples."""
     return [
         rank_one(RankOne(d, H, samples=4000, seed=seed), cost=3.0)
         for d, H in ((8, 16), (8, 64), (16, 32))
@@ -79,41 +85,45 @@ RANDOM_HEADS = (16, 64, 256, 1024)
 
 
 def random_heads(d: int, seed: int) -> list[Cell]:
+    """Random rank-1 heads against their number."""
     return [rank_one(RankOne(d, H, seed=seed), cost=H / 100) for H in RANDOM_HEADS]
 
 
 def optimised_cells(seed: int) -> list[Cell]:
+    """Rank-1 heads improved by L-BFGS."""
     return [
         rank_one(RankOne(8, H, optimise=200, seed=seed), cost=3.0) for H in (2, 4, 8, 16, 32, 64)
     ]
 
 
 def decay_cells() -> list[Cell]:
+    """Theorem 4 at two dimensions."""
     return [decay(DecayCurve(32), cost=8.0), decay(DecayCurve(64, checked=False), cost=8.0)]
 
 
 def adversaries(scale: Scale, seed: int) -> list[Cell]:
     """Heads trained against bounds (B) and (C)."""
-    asked = [(4, 1, 4, True), (4, 2, 2, False)]
+    sizes = [(4, 1, 4, True), (4, 2, 2, False)]
     steps = 300
     if scale != "quick":
         steps = 2000
-        asked = [
+        sizes = [
             (d, r, H, s) for d in (4, 5) for r in (1, 2) for H in (1, 2, 4) for s in (False, True)
         ]
     return [
-        adversary(Adversary(d, r, H, s, steps=steps, seed=seed), cost=80.0) for d, r, H, s in asked
+        adversary(Adversary(d, r, H, s, steps=steps, seed=seed), cost=80.0) for d, r, H, s in sizes
     ]
 
 
 def size_cell() -> Cell:
+    """Sizes of published models."""
     return sizes(PublicSizes())
 
 
 def cells(scale: Scale, seed: int) -> list[Cell]:
-    """All of them, those that take no time first: a run that is stopped early has them."""
+    """All of them, the fastest first: a run that is stopped early has those."""
     biases: tuple[Construction, ...] = ("biased", "biased as printed", "concatenated")
-    asked = chain(
+    planned = chain(
         [vote_below_bound(), size_cell()],
         vote_laws(),
         *(bound_curves(rank) for rank in BOUND_RANKS),
@@ -127,4 +137,4 @@ def cells(scale: Scale, seed: int) -> list[Cell]:
         [vote_by_mlp(seed)],
         adversaries(scale, seed),
     )
-    return list(asked)
+    return list(planned)

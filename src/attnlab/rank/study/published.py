@@ -1,7 +1,7 @@
 """Numbers read off the paper's pictures, approximate: least training loss, best of five seeds.
 
-Source: Amsel, Yehudai, Bruna (arXiv 2407.16153), Figures 1 to 4, d = 64. They are shown beside ours
-and no verdict rests on their digits: the published runs replay 100 batches.
+Source: Amsel, Yehudai, Bruna (arXiv 2407.16153), Figures 1 to 4, d = 64. They are shown beside
+ours, and no verdict depends on their digits: the published runs replay 100 batches.
 """
 
 RANKS_1 = (1, 8, 32, 64)

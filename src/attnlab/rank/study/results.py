@@ -1,58 +1,61 @@
-"""Numbers from stored cells that several claims and figures need: seeds, tolerances, slopes."""
+"""Numbers from stored cells that several claims and figures need: errors over seeds, texts."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from scipy import stats
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Judgement, Scale, View
 from attnlab.rank.study import grids
 
-LEVEL = 1e-5
 FACTOR = 2.0
-LINE = f"a factor of {FACTOR:g} between the worst of one side and the best of the other, our line"
-
-
-def threshold(comparisons: int) -> float:
-    """Standard errors that none of so many true comparisons leaves, at familywise level 1e-5."""
-    return float(stats.norm.isf(LEVEL / (2 * max(comparisons, 1))))
+LINE = (
+    f"a factor of {FACTOR:g} between the worst seed of one side and the best of the other, "
+    "our choice"
+)
 
 
 @dataclass(frozen=True)
-class Seeds:
-    """The held-out errors of one configuration over its seeds; `lost` members have none."""
+class HeldOut:
+    """The held-out errors of one configuration over its seeds, with their standard errors.
 
-    tests: tuple[float, ...]
+    A member that diverged has neither; `diverged` counts them. They are worse than any other
+    member and never the best.
+    """
+
     errors: tuple[float, ...]
-    lost: int
+    standard_errors: tuple[float, ...]
+    diverged: int
 
     @property
     def mean(self) -> float:
-        return statistics.fmean(self.tests) if self.tests else math.inf
+        """Over the seeds that did not diverge."""
+        return statistics.fmean(self.errors) if self.errors else math.inf
 
     @property
-    def spread(self) -> float:
-        return statistics.stdev(self.tests) if len(self.tests) > 1 else 0.0
+    def deviation(self) -> float:
+        """The standard deviation over seeds."""
+        return statistics.stdev(self.errors) if len(self.errors) > 1 else 0.0
 
     @property
     def best(self) -> float:
-        return min(self.tests, default=math.inf)
+        """The least error."""
+        return min(self.errors, default=math.inf)
 
     @property
     def worst(self) -> float:
-        return math.inf if self.lost else max(self.tests, default=math.inf)
+        """The largest error; infinite where a member diverged."""
+        return math.inf if self.diverged else max(self.errors, default=math.inf)
 
 
-def seeds(view: View, cell: Cell) -> Seeds:
+def held_out(view: View, cell: Cell) -> HeldOut:
+    """The held-out errors of a cell with training."""
     rows = view.rows(cell)
     kept = [row for row in rows if row.test is not None]
-    return Seeds(
+    return HeldOut(
         tuple(row.test for row in kept),
         tuple(row.test_error for row in kept),
         len(rows) - len(kept),
@@ -60,6 +63,7 @@ def seeds(view: View, cell: Cell) -> Seeds:
 
 
 def weights(view: View, cell: Cell) -> int:
+    """Numbers in one model of a cell with training."""
     return view.rows(cell)[0].weights
 
 
@@ -75,27 +79,11 @@ def sides(view: View, layers: int) -> tuple[list[Cell], list[Cell]]:
     return low, [cell for cell in every if cell.config.rank == d]
 
 
-def slope(x: Sequence[float], y: Sequence[float]) -> float:
-    """Least squares of log y against log x."""
-    return _line([math.log(value) for value in x], [math.log(value) for value in y])
-
-
-def line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
-    """Least-squares slope of y against x, and the largest residual."""
-    found = _line(x, y)
-    a = statistics.fmean(y) - found * statistics.fmean(x)
-    return found, max(abs(b - a - found * t) for t, b in zip(x, y, strict=True))
-
-
-def _line(x: Sequence[float], y: Sequence[float]) -> float:
-    return float(statistics.linear_regression(x, y).slope)
-
-
 def beyond_scale(view: View, needs: Sequence[Scale], why: str) -> Judgement | None:
     """The judgement where the scale cannot decide, or None where it can."""
     if view.scale in needs:
         return None
-    view.rows(grids.fresh(view.scale, view.seed))  # where nothing was run, that is said first
+    view.rows(grids.fresh(view.scale, view.seed))  # where nothing was run, that comes first
     return Judgement(
         "undecided at this scale",
         f"not trained at {view.scale}",
@@ -105,5 +93,6 @@ def beyond_scale(view: View, needs: Sequence[Scale], why: str) -> Judgement | No
     )
 
 
-def told(values: Any, digits: int = 3) -> str:
+def listed(values: Iterable[float], digits: int = 3) -> str:
+    """Numbers with so many decimals, separated by commas."""
     return ", ".join(f"{value:.{digits}f}" for value in values)

@@ -1,1 +1,1 @@
-"""Lower and upper bounds, and constructions, for heads of rank r."""
+"""Lower and upper bounds and exact errors for heads of rank r."""

@@ -3,42 +3,31 @@
 Source: Amsel, Yehudai, Bruna (arXiv 2407.16153), Theorem 4 and equation (11). x = x_1 - x_2 is
 uniform of norm sqrt(2d), y ~ N(0, I), and psi_a is a square wave on [-a, a], a sum of 2a + 1
 thresholds; its largest correlation with any g(K x, y), K of rank r, is computed by quadrature,
-since Monte Carlo noise would swamp it. As printed, with the absolute value inside the expectation,
+since Monte Carlo noise would hide it. As printed, with the absolute value inside the expectation,
 (11) is E|g| and does not decay; meant is |E[psi_a g]| <= ||g|| exp(-Omega(d - r)).
 """
 
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
-from scipy import special, stats
+from scipy import special
 
 from attnlab import arguments
 from attnlab.errors import UserError
-from attnlab.stats.estimate import Estimate
+from attnlab.stats import Estimate
 
-FREQUENCIES = 201  # odd ones below it are summed
+FREQUENCIES = 201  # the odd ones below it are summed
 NODES = 400
-
-
-class Decay(NamedTuple):
-    """A straight line through log correlation against d - r, and how far from it the points are."""
-
-    slope: float
-    intercept: float
-    largest_residual: float
-
-
-def square_wave(z: Float[np.ndarray, "..."], a: int) -> Float[np.ndarray, "..."]:
-    """psi_a(z) = (-1)^floor(z) on [-a, a) and 0 outside."""
-    inside = (z >= -a) & (z < a)
-    return np.where(inside, 1.0 - 2.0 * (np.floor(z) % 2), 0.0)
+NEGLIGIBLE = 1e-18  # of a weight, beside the rounding of the sum
 
 
 def thresholds(a: int) -> tuple[Float[np.ndarray, " breaks"], Float[np.ndarray, " breaks"]]:
-    """Breaks b_j and weights w_j with psi_a(z) = sum_j w_j 1(z >= b_j): 2a + 1 of them."""
+    """Breaks b_j and weights w_j with psi_a(z) = sum_j w_j 1(z >= b_j): 2a + 1 of them.
+
+    psi_a(z) = (-1)^floor(z) on [-a, a) and 0 outside.
+    """
     a = arguments.integer("a", a, 1)
     breaks = np.arange(-a, a + 1)
     weights = 2.0 * (-1.0) ** np.abs(breaks)
@@ -76,7 +65,7 @@ def correlation(d: int, r: int) -> Estimate:
 
 
 def correlation_by_thresholds(d: int, r: int, nodes: int = 64) -> float:
-    """The same from psi as a sum of thresholds, the second oracle: no Fourier series.
+    """The same number without a Fourier series, from psi as a sum of thresholds.
 
     Given s = K x and y, <x, y> = z_0 + B t with z_0 = <s, K y> ~ N(0, S) and B = R |y_perp|, so
     E[psi | K x, y] = sum_j w_j P(t >= (b_j - z_0) / B) is a sum of incomplete beta functions,
@@ -85,9 +74,13 @@ def correlation_by_thresholds(d: int, r: int, nodes: int = 64) -> float:
     d, r = _checked(d, r)
     n = d - r
     phases = (np.arange(16) + 0.5) / 16
-    share, share_weights = _root_rule(nodes, 1.0, lambda p: stats.beta.logpdf(p, n / 2, r / 2))
-    far = 2 * float(stats.chi2.ppf(1 - 1e-14, n))
-    length, length_weights = _root_rule(2 * nodes, far, lambda v: stats.chi2.logpdf(v, n))
+    share, share_weights = _root_rule(
+        nodes, 1.0, lambda p: special.xlogy(n / 2 - 1, p) + special.xlog1py(r / 2 - 1, -p)
+    )
+    far = 4 * float(special.gammaincinv(n / 2, 1 - 1e-14))  # twice the quantile of chi squared
+    length, length_weights = _root_rule(
+        2 * nodes, far, lambda v: special.xlogy(n / 2 - 1, v) - v / 2
+    )
     total = 0.0
     for part, weight in zip(share, share_weights, strict=True):
         B = np.sqrt(2 * d * part * length)
@@ -99,17 +92,6 @@ def correlation_by_thresholds(d: int, r: int, nodes: int = 64) -> float:
     return math.sqrt(total)
 
 
-def fit_decay(r_values: Sequence[int], d: int) -> Decay:
-    """The line through log correlation at ranks r of one d, against d - r."""
-    if len(set(r_values)) < 3:
-        raise UserError(f"r_values must hold at least 3 different ranks, got {tuple(r_values)!r}.")
-    logs = np.array([math.log(correlation(d, r).value) for r in r_values])
-    gaps = d - np.array(r_values)
-    slope, intercept = np.polyfit(gaps, logs, 1)
-    residual = np.abs(logs - slope * gaps - intercept).max()
-    return Decay(float(slope), float(intercept), float(residual))
-
-
 def _beta_rule(a: float, b: float, nodes: int = NODES) -> tuple[np.ndarray, np.ndarray]:
     """Gauss-Jacobi for a Beta(a, b) variable."""
     u, weights = special.roots_jacobi(nodes, b - 1, a - 1)
@@ -119,17 +101,24 @@ def _beta_rule(a: float, b: float, nodes: int = NODES) -> tuple[np.ndarray, np.n
 def _root_rule(
     nodes: int, end: float, log_density: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Legendre in the root of a variable on (0, end), finest near 0."""
+    """Gauss-Legendre in the root of a variable on (0, end), finest near 0.
+
+    The log density may lack a constant, since the weights are divided by their sum. Nodes whose
+    weight is below `NEGLIGIBLE` of it are left out.
+    """
     u, weights = special.roots_legendre(nodes)
     root = (1 + u) / 2 * math.sqrt(end)
-    weights = weights * root * np.exp(log_density(root**2))
-    return root**2, weights / weights.sum()
+    logs = log_density(root**2)
+    weights = weights * root * np.exp(logs - logs.max())
+    weights /= weights.sum()
+    kept = weights > NEGLIGIBLE
+    return root[kept] ** 2, weights[kept]
 
 
-def _wrapped_normal(phases: np.ndarray, spread: float) -> np.ndarray:
-    """Weights of z_0 ~ N(0, spread^2) modulo 1 on equally spaced phases."""
+def _wrapped_normal(phases: np.ndarray, deviation: float) -> np.ndarray:
+    """Weights of z_0 ~ N(0, deviation^2) modulo 1 on equally spaced phases."""
     turns = np.arange(1, 60)
-    waves = np.exp(-2 * (math.pi * spread * turns) ** 2)
+    waves = np.exp(-2 * (math.pi * deviation * turns) ** 2)
     density = 1 + 2 * np.cos(2 * math.pi * phases[:, None] * turns[None, :]) @ waves
     return density / density.sum()
 

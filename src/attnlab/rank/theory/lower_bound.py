@@ -3,7 +3,8 @@
 Our own theorem in the setting of Theorem 2 of Amsel, Yehudai, Bruna (arXiv 2407.16153), stated and
 proved on the documentation's page on it. It is about a bare sum of heads V_h X phi_h(K_h^T X, y)
 over the keys x_1 and x_2 with weights that sum to one; a bias or residual in y, an MLP, a norm or a
-second layer is outside it, and `rank_constructions` has networks of those kinds that pass below.
+second layer is outside it, and `models.majority_vote` has a network of two layers that passes
+below.
 """
 
 from functools import lru_cache
@@ -15,7 +16,7 @@ from jaxtyping import Float
 from attnlab import arguments
 from attnlab.errors import UserError
 from attnlab.maths.harmonics import dimension, monomials, odd_energies
-from attnlab.stats.estimate import Estimate
+from attnlab.stats import Estimate
 
 Variant = Literal["A", "B", "C"]
 VARIANTS: tuple[Variant, ...] = ("A", "B", "C")
@@ -26,8 +27,17 @@ def head_dimension(d: int, r: int, degree: int, variant: Variant, values: int | 
     """D(r, l): no head of rank r reaches more dimensions of the harmonics of degree l.
 
     (A) M(r, l-2) + M(r, l) + M(r, l+2); (B) M(r, l-2) + 2 M(r, l) - M(r-rho, l) with
-    rho = min(r, d-r), or min(r, d-r, 2 values) where every V_h has at most that rank; (C) M(r, l),
-    for V_h that are multiples of the identity. At r = d all of N(d, l) is reached.
+    rho = min(r, d-r), or min(r, d-r, 2 values) where every V_h has a rank of at most `values`; (C)
+    M(r, l), for V_h that are multiples of the identity. At r = d all of N(d, l) is reached.
+
+    Parameters
+    ----------
+    d, r
+        Dimension, and rank of the head.
+    degree
+        The degree l.
+    variant, values
+        As in `lower_bound`.
     """
     if r == d:
         return dimension(d, degree)
@@ -48,12 +58,22 @@ def lower_bound(
     values: int | None = None,
     degree: int = DEGREE,
 ) -> Estimate:
-    """No sum of `heads` generalised heads of rank r has a smaller mean squared error.
+    """No sum of H generalised heads of rank r has a smaller mean squared error.
 
-    1/2 sum_{l odd} eta_l^2 max(0, 1 - H D(r, l) / N(d, l)), with (A) or (B) for any V_h and (C)
-    for multiples of the identity. Degrees from `degree` on count by the tail rule: their energy
-    times max(0, 1 - H rho) for a rho >= D / N at all of them, which exists for r <= d - 2; else
-    they are dropped. Both leave a lower bound.
+    1/2 sum_{l odd} eta_l^2 max(0, 1 - H D(r, l) / N(d, l)).
+
+    Parameters
+    ----------
+    d, r, heads
+        Dimension, rank of every head, and number of heads H.
+    variant
+        "A" or "B" for any V_h, "C" where every V_h is a multiple of the identity.
+    values
+        Largest rank of the V_h, which may improve variant B; None for any.
+    degree
+        Where the sum stops. Later degrees count by the tail rule: their energy times
+        max(0, 1 - H rho) with a rho >= D / N at all of them, which exists for r <= d - 2; else
+        they are left out. Both leave a lower bound.
     """
     d, r, heads = check_head(d, r, heads)
     variant = arguments.one_of("variant", variant, VARIANTS)
@@ -81,7 +101,17 @@ def tail_share(d: int, r: int, degree: int, variant: Variant) -> float:
 
 
 def heads_needed(d: int, r: int, error: float, variant: Variant = "B") -> int:
-    """The least number of heads of rank r that the bound does not exclude from this error."""
+    """The least number of heads of rank r that the bound allows to have this error.
+
+    Parameters
+    ----------
+    d, r
+        Dimension, and rank of every head.
+    error
+        The squared error that is wanted.
+    variant
+        As in `lower_bound`.
+    """
     error = arguments.positive("error", error)
     high = 1
     while lower_bound(d, r, high, variant).value > error:

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Sizes:
-    """Width d, heads H and rank r of a layer; key and value heads are shared by groups of heads."""
+    """Width d, heads H and rank r of a layer.
+
+    `key_value_heads` is the number of key and value heads where groups of heads share them.
+    """
 
     d: int
     heads: int
@@ -18,7 +21,7 @@ class Sizes:
 
     @property
     def share(self) -> float:
-        """H r / d, which is 1 by the habit of choosing r = d / H."""
+        """H r / d, which is 1 where r = d / H."""
         return self.heads * self.rank / self.d
 
     @property

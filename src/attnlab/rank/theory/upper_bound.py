@@ -1,15 +1,18 @@
 """What rank-1 hardmax heads reach on the nearest of two orthonormal points, exactly.
 
 In the setting of Theorem 2 of Amsel, Yehudai, Bruna (arXiv 2407.16153), heads h = 1..H attend by
-the score (k_h . x)(q_h . y) and have V_h = c_h I. For given q_h, k_h the error is a quadratic form
-in c whose matrices are closed forms, so the best c and its error need no samples; q and k can then
-be improved by gradient descent through it. Every such layer obeys variant (C) of the lower bound.
+the score (k_h . x)(q_h . y) and have V_h = c_h I (`models.rank_one_heads`). For given q_h, k_h the
+error is a quadratic form in c whose matrices are closed forms, so that the best c and its error
+need no samples; q and k can then be improved by gradient descent. Every such layer obeys variant
+(C) of the lower bound.
 """
+
+from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -18,17 +21,30 @@ from scipy import linalg, optimize
 from attnlab import arguments
 from attnlab.errors import UserError
 from attnlab.maths.harmonics import coefficient, energy, gegenbauer
-from attnlab.stats.estimate import Estimate
+from attnlab.stats import Estimate
 
-TINY = 1e-12  # of beta's series: the terms of higher degree sum to less
+TINY = 1e-12  # the terms of beta's series that are left out sum to less
 SEARCHED = 64  # the degrees that the gradient sees; the error that is reported has all
 
 
-class Heads(NamedTuple):
-    """H rank-1 heads: unit query and key vectors."""
+@runtime_checkable
+class HasHeads(Protocol):
+    """Anything with unit queries q, unit keys k and values c, such as `RankOneHeads`."""
 
-    q: Float[np.ndarray, "H d"]
-    k: Float[np.ndarray, "H d"]
+    @property
+    def q(self) -> Any:
+        """Queries, one row per head."""
+        ...
+
+    @property
+    def k(self) -> Any:
+        """Keys, one row per head."""
+        ...
+
+    @property
+    def c(self) -> Any:
+        """V_h = c_h I."""
+        ...
 
 
 class Moments(NamedTuple):
@@ -38,52 +54,46 @@ class Moments(NamedTuple):
     beta: Float[np.ndarray, " H"]
 
 
-def exact_error(heads: Heads, values: Float[np.ndarray, " H"] | None = None) -> Estimate:
-    """E||f - g||^2 of the heads with V_h = values_h I, the best values if none are given.
+def exact_error(heads: HasHeads) -> Estimate:
+    """E||f - g||^2 of rank-1 hardmax heads with V_h = c_h I on a uniform orthonormal pair.
 
     With s_h = sgn(k_h . x) sgn(q_h . y), 2 E||f - g||^2 = 2 - 2 (beta+1)^T c + c^T (G + 11^T) c, G
-    and beta as in `moments`; its minimum is 2 - (beta+1)^T (G + 11^T)^-1 (beta+1).
+    and beta as in `moments`; its minimum over c is 2 - (beta+1)^T (G + 11^T)^-1 (beta+1). The
+    Monte Carlo of the same number is `simulation.error(heads, Neighbours(d, 2,
+    points="orthonormal"))`.
     """
-    G, beta = moments(heads)
-    c = _solution(G, beta) if values is None else np.asarray(values, float)
+    G, beta = moments(heads.q, heads.k)
+    c = np.asarray(heads.c, float)
     if c.shape != beta.shape:
-        raise UserError(f"values must have one entry a head, {len(beta)}, got shape {c.shape}.")
+        raise UserError(f"c must have one entry per head, {len(beta)}, got shape {c.shape}.")
     return Estimate(1 - float((beta + 1) @ c) + float(c @ G @ c + c.sum() ** 2) / 2)
 
 
-def best_values(heads: Heads) -> Float[np.ndarray, " H"]:
+def best_values(q: Any, k: Any) -> Float[np.ndarray, " H"]:
     """The c_h of V_h = c_h I with the least error, (G + 11^T)^-1 (beta + 1)."""
-    return _solution(*moments(heads))
+    return _solution(*moments(q, k))
 
 
-def moments(heads: Heads) -> Moments:
+def moments(q: Any, k: Any) -> Moments:
     """The closed forms, by the arcsine law and by Funk and Hecke's formula applied twice.
 
     G_hh' = (2/pi asin k_h.k_h') (2/pi asin q_h.q_h'), beta_h = sum_l N lambda_l^3 P_l(q_h.k_h).
     """
-    q, k = _checked(heads)
+    q, k = _checked(q, k)
     series = _series(q.shape[1])
     polynomials = gegenbauer(q.shape[1], len(series) - 1, (q * k).sum(1))
     return Moments(_arcsine(q @ q.T) * _arcsine(k @ k.T), _weighted(series, polynomials))
 
 
-def random_heads(d: int, heads: int, seed: int) -> Heads:
-    """Independent uniform q_h and k_h."""
-    d, heads = arguments.integer("d", d, 3), arguments.integer("heads", heads, 1)
-    rng = np.random.default_rng(arguments.integer("seed", seed, 0))
-    q, k = _unit(rng.standard_normal((2, heads, d)))
-    return Heads(q, k)
-
-
-def optimised_heads(heads: Heads, steps: int = 300) -> Heads:
-    """The heads after at most so many steps of L-BFGS on q and k, the values kept at their best.
+def optimised_directions(q: Any, k: Any, steps: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    """q and k after at most so many steps of L-BFGS, the values kept at their best.
 
     The derivative in c vanishes at the best c, so that of the error is the one at fixed c:
     P_l' = l (l + d - 2) / (d - 1) P_{l-1} of dimension d + 2 gives the derivative of beta.
     """
     steps = arguments.integer("steps", steps, 1)
-    start = _checked(heads)
-    shape, d = (2, *start.q.shape), start.q.shape[1]
+    start = np.stack(_checked(q, k))
+    shape, d = start.shape, start.shape[2]
     series = _series(d)[:SEARCHED]
     slopes = [weight * degree * (degree + d - 2) / (d - 1) for degree, weight in enumerate(series)][
         1:
@@ -107,13 +117,13 @@ def optimised_heads(heads: Heads, steps: int = 300) -> Heads:
 
     found = optimize.minimize(
         error_and_gradient,
-        np.stack(start).ravel(),
+        start.ravel(),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": steps},
     )
     q, k = _unit(found.x.reshape(shape))
-    return Heads(q, k)
+    return q, k
 
 
 def plateau(d: int) -> float:
@@ -165,8 +175,9 @@ def _unit(v: np.ndarray) -> np.ndarray:
     return v / np.linalg.norm(v, axis=-1, keepdims=True)
 
 
-def _checked(heads: Heads) -> Heads:
-    q, k = np.asarray(heads.q, float), np.asarray(heads.k, float)
+def _checked(q: Any, k: Any) -> tuple[np.ndarray, np.ndarray]:
+    """q and k as unit vectors in double precision."""
+    q, k = np.asarray(q, float), np.asarray(k, float)
     if q.ndim != 2 or q.shape != k.shape or q.shape[1] < 3 or not len(q):
         raise UserError(
             "heads must hold q and k of one shape (H, d) with H >= 1 and d >= 3, "
@@ -175,4 +186,4 @@ def _checked(heads: Heads) -> Heads:
     norms = np.linalg.norm([q, k], axis=2)
     if not np.allclose(norms, 1, atol=1e-5):
         raise UserError(f"heads must hold unit vectors, got norms up to {norms.max():.3g}.")
-    return Heads(_unit(q), _unit(k))
+    return _unit(q), _unit(k)

@@ -1,0 +1,1 @@
+"""Training of the paper's encoders, of bare layers, and of heads against the lower bound."""

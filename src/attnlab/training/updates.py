@@ -1,0 +1,55 @@
+"""Arithmetic of a guarded step: clipping, running means, averages, and choosing between trees."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PyTree
+
+
+def clipped(gradient: PyTree, clip: Float[Array, ""]) -> PyTree:
+    """The gradient scaled to a global norm of at most `clip`."""
+    leaves = jax.tree.leaves(gradient)
+    largest = jnp.stack([jnp.abs(leaf).max(initial=0) for leaf in leaves]).max()
+    # Squares of the gradient itself overflow long before it does.
+    unit = jnp.where(largest > 0, largest, 1)
+    norm = unit * jnp.sqrt(sum(jnp.square(leaf / unit).sum() for leaf in leaves))
+    scale = jnp.where(norm > clip, clip / norm, 1)
+    return jax.tree.map(lambda leaf: leaf * scale.astype(leaf.dtype), gradient)
+
+
+def averaged(average: PyTree, params: PyTree, decay: Array, step: Any) -> PyTree:
+    """The mean of all weights until it spans 1 / (1 - decay) steps, from there on exponential."""
+    if average is None:
+        return None
+    weight = jnp.maximum(1 - decay, 1 / (step.astype(decay.dtype) + 1))
+    return jax.tree.map(lambda a, p: a + (weight * (p - a)).astype(a.dtype), average, params)
+
+
+def running_mean(
+    running: Float[Array, ""], loss: Float[Array, ""], memory: Float[Array, ""]
+) -> Float[Array, ""]:
+    """The running loss after one more loss; it is infinite before the first."""
+    mixed = memory * running + (1 - memory) * loss
+    return jnp.where(jnp.isfinite(running), mixed, loss)
+
+
+def exceeds(
+    value: Float[Array, ""],
+    reference: Float[Array, ""],
+    times: Float[Array, ""],
+    slack: Float[Array, ""],
+) -> Bool[Array, ""]:
+    """value > times reference + slack, with the same meaning for references below 0."""
+    return value > reference + (times - 1) * jnp.abs(reference) + slack
+
+
+def all_finite(tree: PyTree) -> Bool[Array, ""]:
+    """Whether every floating-point number of a tree is finite."""
+    floats = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.inexact)]
+    return jnp.stack([jnp.isfinite(leaf).all() for leaf in floats]).all()
+
+
+def select(condition: Bool[Array, ""], chosen: PyTree, other: PyTree) -> PyTree:
+    """`chosen` where the condition holds, else `other`, leaf by leaf."""
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), chosen, other)
