@@ -14,7 +14,7 @@ from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study import cells_constructions, cells_ridges, cells_state, evaluation, grids
 from attnlab.linear.study.cells import FAMILIES, Entry, Loss, TrainedLoss
 from attnlab.linear.study.table_1 import PAPER
-from attnlab.linear.theory import laws, rates
+from attnlab.linear.theory import convergence, laws
 
 BAYES = {f"uniform:{s}": v for s, v in enumerate((0, 0.0015, 0.0096, 0.0205, 0.0314, 0.0388))} | {
     "uniform:6": 0.0453,
@@ -145,7 +145,7 @@ def _state(config) -> list:
 
 def _cosine(config) -> list:
     mean = (config.d + 4) / config.n
-    quantile = rates.cosine_quantile(config.d, config.n)
+    quantile = convergence.cosine_quantile(config.d, config.n)
     beyond = 0 if config.n >= 5000 else config.contexts // 3
     return [cells_state.CosineFound(mean, 0.03 * mean, mean, quantile, quantile, beyond)]
 
@@ -166,7 +166,7 @@ ROWS: dict[str, Callable] = {
     "linear_cosine": _cosine,
     "linear_least_squares": lambda c: [
         cells_constructions.LeastSquaresFound(
-            rates.layers_needed(c.kappa, c.precision),
+            convergence.layers_needed(c.kappa, c.precision),
             c.precision / 2,
             2 * c.precision,
             c.precision / 2,

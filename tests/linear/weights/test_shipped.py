@@ -5,7 +5,7 @@ import pytest
 
 from attnlab.errors import AttnlabError, UserError
 from attnlab.linear.weights import shipped as reference
-from attnlab.linear.weights.pack import pack
+from scripts.pack_axis_networks import pack
 
 
 def _npz(path, **losses):
