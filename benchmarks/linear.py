@@ -1,11 +1,12 @@
-"""What a step of training a FULL linear transformer costs, measured in one run on this machine.
+"""The time of one training step of a FULL linear transformer, measured in one run.
 
     python benchmarks/linear.py [rounds]
 
-prints (1) loss and gradient of seven layers on 2,048 sequences: plain XLA, `batched_gram`, eager
-PyTorch in Gram and in token form, taking turns; (2) cost against n, (3) d, (4) depth and
-(5) population; (6) peak memory. PyTorch runs in a process of its own, by the interpreter that
-ATTNLAB_TORCH_PYTHON names or by this one, on two threads. `rounds` is 15 unless given.
+prints (1) the time of loss and gradient for seven layers and 2,048 sequences in plain XLA, in
+`attnlab.linear.kernels.gram`, and in eager PyTorch in Gram and in token form, called in turn; the
+time against (2) n, (3) d, (4) depth and (5) population; and (6) the peak memory. PyTorch runs in a
+process of its own on two threads, in the interpreter that ATTNLAB_TORCH_PYTHON names or in this
+one. `rounds` is 15 unless given.
 """
 
 import os
@@ -23,7 +24,7 @@ DEPTH, D, N, BATCH, THREADS = 7, 10, 20, 2048, 2
 
 
 def tokens_and_weights(d=D, n=N, batch=BATCH, depth=DEPTH):
-    """Contexts of the paper's problem and weights of a size that keeps tokens of order one."""
+    """Contexts of the paper's problem, and weights of a size that keeps tokens of order one."""
     draw = np.random.default_rng(0)
     X = draw.normal(size=(batch, n, d))
     w = draw.normal(size=(batch, d))
@@ -39,7 +40,7 @@ def tokens_and_weights(d=D, n=N, batch=BATCH, depth=DEPTH):
 
 
 def torch_server(inputs: str) -> None:
-    """Answers every line "gram" or "token" with the wall and CPU seconds of one step."""
+    """Answer every line "gram" or "token" with the wall and CPU seconds of one step."""
     import torch
 
     torch.set_num_threads(THREADS)
@@ -115,7 +116,7 @@ class Torch:
 
 
 def jax_steps():
-    """Name -> step(weights, G, targets), each compiled."""
+    """The compiled functions step(weights, G, targets), by name."""
     import jax
     import jax.numpy as jnp
 
@@ -126,7 +127,7 @@ def jax_steps():
         w = jax.vmap(final_weights, (None, 0))(weights, G)
         return jnp.mean(jnp.sum((w - targets) ** 2, axis=1)) / 2
 
-    return {"plain XLA, vmap": jax.jit(jax.value_and_grad(loss)), "batched_gram": loss_and_gradient}
+    return {"plain XLA, vmap": jax.jit(jax.value_and_grad(loss)), "gram kernel": loss_and_gradient}
 
 
 def arrays(**sizes):
@@ -147,7 +148,7 @@ def timed(step, *arguments) -> tuple[list[float], object]:
 
 
 def turns(calls: dict, rounds: int) -> dict[str, np.ndarray]:
-    """Wall and CPU seconds of every call, round by round; the first of each is not counted."""
+    """Wall and CPU seconds of every call in every round; the first call is not counted."""
     for call in calls.values():
         call()
     spent = {name: [] for name in calls}
@@ -194,10 +195,10 @@ def against_torch(rounds: int) -> None:
         spent = turns(calls, rounds)
         for process in torches.values():
             process.close()
-    exact = np.array(found["batched_gram"])
-    ours_spent = spent["batched_gram"]
+    exact = np.array(found["gram kernel"])
+    ours_spent = spent["gram kernel"]
     print(
-        "  milliseconds                      wall  fastest      CPU | times batched_gram: wall, CPU"
+        "  milliseconds                      wall  fastest      CPU | times gram kernel: wall, CPU"
     )
     for name, times in spent.items():
         wall, cpu = np.median(times, axis=0)
@@ -213,7 +214,7 @@ def against_torch(rounds: int) -> None:
         wall, cpu = (min(np.median(t[:, i]) for t in rivals) for i in (0, 1))
         fastest = min(t[:, 0].min() for t in rivals) / ours_spent[:, 0].min()
         print(
-            f"  best of PyTorch over batched_gram: {wall / np.median(ours_spent[:, 0]):.2f} in "
+            f"  best of PyTorch over the gram kernel: {wall / np.median(ours_spent[:, 0]):.2f} in "
             f"median wall time, {fastest:.2f} in fastest, {cpu / np.median(ours_spent[:, 1]):.2f} "
             "in CPU time"
         )
@@ -221,11 +222,11 @@ def against_torch(rounds: int) -> None:
 
 def compared(label: str, calls: dict, rounds: int = 5) -> None:
     spent = turns(calls, rounds)
-    said = [
+    times_of = [
         f"{name} {1e3 * np.median(times[:, 0]):.1f} ({1e3 * np.median(times[:, 1]):.1f})"
         for name, times in spent.items()
     ]
-    print(f"  {label}: " + ", ".join(said), flush=True)
+    print(f"  {label}: " + ", ".join(times_of), flush=True)
 
 
 def against_sizes() -> None:
@@ -284,12 +285,12 @@ def against_sizes() -> None:
 def memory() -> None:
     print("6. peak memory of a process that does three steps, MiB")
     for batch in (2048, 8192, 32768):
-        said = []
+        peaks = []
         for name in ("nothing", *jax_steps()):
             command = [sys.executable, __file__, "--memory", name, str(batch)]
             out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-            said.append(f"{name} {float(out.split()[-1]):.0f}")
-        print(f"  {batch} sequences: " + ", ".join(said), flush=True)
+            peaks.append(f"{name} {float(out.split()[-1]):.0f}")
+        print(f"  {batch} sequences: " + ", ".join(peaks), flush=True)
 
 
 def one_process(name: str, batch: int) -> None:
@@ -302,7 +303,10 @@ def one_process(name: str, batch: int) -> None:
 
 
 def peak_memory() -> float:
-    """MiB; Linux's own mark, since `ru_maxrss` of a child starts at what its parent held."""
+    """The peak memory in MiB, from Linux's own count where there is one.
+
+    `ru_maxrss` of a child process starts at the peak of its parent.
+    """
     status = Path("/proc/self/status")
     if not status.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,12 +1,12 @@
-"""Loss and gradient of FULL linear transformers on one accelerator: three programs, one count.
+"""Loss and gradient of FULL linear transformers on one GPU: three programs, one operation count.
 
     python benchmarks/linear_gpu.py [seconds]
 
-seven layers, one head, d = 10, 2,048 sequences, float32, for one model and for a population of 32:
-plain XLA (`jax.vmap` of `final_weights`), `batched_gram` compiled by XLA, and the fused kernel of
-`batched_gram_cuda` (a thread a sequence). Prints milliseconds a model, the counted
-operations, the floor at the card's measured float32 rate, and ratios. It stops before a variant
-once `seconds` (120) are spent; a variant that the card refuses costs one line.
+Seven layers, one head, d = 10, 2,048 sequences, float32, for one model and for a population of 32:
+plain XLA (`jax.vmap` of `final_weights`), `attnlab.linear.kernels.gram` compiled by XLA, and the
+fused kernel of `attnlab.linear.kernels.gram_cuda`. Prints milliseconds per model, the number of
+operations, the least time at the card's measured float32 rate, and ratios. No further program is
+started once `seconds` (120) have passed; a program that the card refuses is reported in one line.
 """
 
 import statistics
@@ -25,10 +25,11 @@ DEPTH, D, N, BATCH = 7, 10, 20, 2048
 
 
 def operations(depth: int = DEPTH, heads: int = 1, p: int = D + 1, batch: int = BATCH) -> int:
-    """Multiplications and additions of the (d+1) x (d+1) products, symmetry not used.
+    """Multiplications and additions of the (d+1) x (d+1) products, without use of symmetry.
 
-    A layer has 6 k for k heads (G Q, P G Q, P^T dS, P^T dS Q^T and the two gradients); all but the
-    last have 5 more (T G, T G T^T, H T, H T G, T^T H T). Vectors are not counted.
+    A layer with k heads has 6 k products (G Q, P G Q, P^T dS, P^T dS Q^T and the two gradients);
+    all layers but the last have 5 more (T G, T G T^T, H T, H T G, T^T H T). Products with vectors
+    are not counted.
     """
     products = 6 * heads * depth + 5 * (depth - 1)
     return 2 * p**3 * products * batch
@@ -57,7 +58,7 @@ def variants():
     shared = (0, None, None)
     yield "plain XLA, vmap", jax.vmap(plain, shared)
     ours = partial(gram.loss_and_gradient, chunk=BATCH)
-    yield "batched_gram, XLA", jax.vmap(ours, shared)
+    yield "gram kernel, XLA", jax.vmap(ours, shared)
     yield "fused kernel", gram_cuda.loss_and_gradient
 
 
@@ -68,7 +69,7 @@ def timed(call) -> float:
 
 
 def seconds_of(step, weights, G, targets, steps: int = 50, repeats: int = 7) -> float:
-    """The median over repeats of a step of a training loop, `steps` of them in one program."""
+    """The median time of one step of a training loop, with `steps` of them in one program."""
 
     def move(weights, _):
         loss, gradient = step(weights, G, targets)
@@ -100,13 +101,13 @@ def main() -> None:
     rate = float32_rate() if device.platform == "gpu" else float32_rate(1024)
     floor = operations() / rate
     print(
-        f"float32 GEMM {rate / 1e12:.1f} TFLOP/s; {operations() / 1e9:.3f} GFLOP a model, "
+        f"float32 GEMM {rate / 1e12:.1f} TFLOP/s; {operations() / 1e9:.3f} GFLOP per model, "
         f"floor {1e3 * floor:.4f} ms"
     )
     for members in (1, 32):
         arguments = inputs(members)
         expected, first = None, None
-        print(f"{members} models on one batch: milliseconds a model")
+        print(f"{members} models on one batch: milliseconds per model")
         for name, step in variants():
             if time.perf_counter() - start > budget:
                 print(f"  stopped before {name}: {budget:g} s are spent")
@@ -117,8 +118,8 @@ def main() -> None:
                 spent = seconds_of(many, *arguments) / members
                 found = many(*arguments)
             except Exception as error:  # whatever a compiler or a driver may raise
-                said = (str(error).strip() or type(error).__name__).splitlines()[0]
-                print(f"  {name}: failed, {type(error).__name__}: {said}", flush=True)
+                message = (str(error).strip() or type(error).__name__).splitlines()[0]
+                print(f"  {name}: failed, {type(error).__name__}: {message}", flush=True)
                 continue
             if expected is None:
                 expected, first = found, spent

@@ -2,11 +2,11 @@
 
     python benchmarks/regressor.py [problems]
 
-prints (1) the study's problem, d = 10 and sigma ~ U(0, 5), at n / d from 1 to 8: the mean squared
-error at a fresh input; (2) the same with other d, with correlated inputs, and far outside; (3) a
-network trained at one n / d and used at others; (4) scikit-learn's diabetes data in random subsets;
-(5) time. Every method sees the same problems; in brackets is the standard error of a mean.
-`problems` is 200 unless given.
+prints the mean squared error at a fresh input (1) for the study's problem, d = 10 and
+sigma ~ U(0, 5), at n / d from 1 to 8; (2) for other d, for correlated inputs, and far outside of
+the training range; (3) for a network that is used at another n / d than it was trained for; (4) for
+random subsets of scikit-learn's diabetes data; and (5) times. All methods have the same problems;
+standard errors of means are in brackets. `problems` is 200 unless given.
 """
 
 import statistics
@@ -23,14 +23,15 @@ from sklearn.linear_model import BayesianRidge, LinearRegression, RidgeCV
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from attnlab.linear.models.bayes import Bayes
+from attnlab.linear import InContextRegressor, fit_many, predict_many
+from attnlab.linear.models.bayes import Bayes, ScaleFreeBayes
+from attnlab.linear.models.predictors import LinearPredictor
 from attnlab.linear.noise import Uniform
-from attnlab.linear.regressor import InContextRegressor, fit_many, predict_many
 from attnlab.linear.regressor.many import last_plausible
 from attnlab.linear.regressor.recursion import answers
-from attnlab.linear.regressor.scale_free_bayes import scale_free_bayes
 from attnlab.linear.regressor.scaling import restored, scaled
 from attnlab.linear.regressor.shipped import shipped
+from attnlab.stats import Estimate
 
 ALPHAS = np.geomspace(1e-3, 1e3, 25)  # RidgeCV's three defaults are too few for a fair comparison
 
@@ -67,21 +68,20 @@ def network(problems: Problems) -> np.ndarray:
     return fit_many(problems.X, problems.y, fit_intercept=False).coef
 
 
-def bayes(high: float) -> Callable[[Problems], np.ndarray]:
-    """attnlab's Bayes predictor, which knows that w ~ N(0, I) and sigma ~ U(0, high)."""
+def of_predictor(predictor: LinearPredictor) -> Callable[[Problems], np.ndarray]:
+    """The coefficients of a predictor of attnlab, in double precision."""
+    weights = jax.jit(jax.vmap(lambda G, n: predictor.weights(G, n), (0, None)), static_argnums=1)
 
     def coefficients(problems: Problems) -> np.ndarray:
+        E = np.concatenate([problems.X, problems.y[..., None]], axis=2)
         with jax.enable_x64(True):
-            E = np.concatenate([problems.X, problems.y[..., None]], axis=2)
-            predictor, n = Bayes(Uniform(high)), problems.X.shape[1]
-            weights = jax.vmap(lambda G: predictor.weights(G, n))
-            return np.asarray(jax.jit(weights)(E.swapaxes(1, 2) @ E))
+            return np.asarray(weights(E.swapaxes(1, 2) @ E, problems.X.shape[1]))
 
     return coefficients
 
 
 def oracle(problems: Problems) -> np.ndarray:
-    """Ridge that knows sigma."""
+    """Ridge with the true sigma."""
     Xt, d = problems.X.swapaxes(1, 2), problems.X.shape[2]
     system = Xt @ problems.X + (problems.sigma**2)[:, None, None] * np.eye(d)
     return np.linalg.solve(system, Xt @ problems.y[..., None])[..., 0]
@@ -93,8 +93,8 @@ def methods(high: float) -> dict[str, Callable[[Problems], np.ndarray]]:
         "network": network,
         "BayesianRidge": looped(lambda: BayesianRidge(fit_intercept=False)),
         "OLS": looped(lambda: LinearRegression(fit_intercept=False)),
-        "scale-free Bayes": lambda problems: scale_free_bayes(problems.X, problems.y),
-        "Bayes": bayes(high),
+        "scale-free Bayes": of_predictor(ScaleFreeBayes()),
+        "Bayes": of_predictor(Bayes(Uniform(high))),
         "oracle": oracle,
     }
 
@@ -105,15 +105,16 @@ def errors(coefficients: np.ndarray, problems: Problems) -> np.ndarray:
 
 
 def compared(found: dict[str, np.ndarray]) -> str:
-    """Means with their standard errors, and the network's mean difference to the two rivals."""
-    told = [f"{name} {_mean(values)}" for name, values in found.items()]
-    for rival in ("RidgeCV", "BayesianRidge"):
-        told.append(f"network - {rival} {_mean(found['network'] - found[rival])}")
-    return ", ".join(told)
+    """Means with standard errors, and the mean differences between the network and two others."""
+    parts = [f"{name} {_mean(values)}" for name, values in found.items()]
+    for other in ("RidgeCV", "BayesianRidge"):
+        parts.append(f"network - {other} {_mean(found['network'] - found[other])}")
+    return ", ".join(parts)
 
 
 def _mean(values: np.ndarray) -> str:
-    return f"{values.mean():.4g}({values.std(ddof=1) / len(values) ** 0.5:.2g})"
+    found = Estimate.of(values)
+    return f"{found.value:.4g}({found.standard_error:.2g})"
 
 
 def accuracy(count: int) -> None:
@@ -155,7 +156,7 @@ def elsewhere(count: int) -> None:
     for ratio in (0.5, 1, 2, 4, 8):
         problems = draw(3, 5 * count, 10, int(10 * ratio), 5.0)
         own = errors(network(problems), problems).mean()
-        told = []
+        ratios = []
         for trained, chosen in mine.items():
             if 1 / 8 <= trained / ratio <= 8:
                 context = scaled(problems.X, problems.y)
@@ -163,8 +164,8 @@ def elsewhere(count: int) -> None:
                 error = errors(restored(w, context), problems).mean()
                 refused = float((layers < len(chosen.omegas)).mean())
                 note = f" ({100 * refused:.1f}% read early)" if refused else ""
-                told.append(f"{trained:g}: {error / own:.3f}{note}")
-        print(f"  n/d = {ratio:g}, trained at {', '.join(told)}")
+                ratios.append(f"{trained:g}: {error / own:.3f}{note}")
+        print(f"  n/d = {ratio:g}, trained at {', '.join(ratios)}")
 
 
 def diabetes(subsets: int) -> None:
@@ -191,8 +192,8 @@ def diabetes(subsets: int) -> None:
                 early += bool(caught) and name == "network"
                 answer = model.predict(scaler.transform(X[test]))
                 found[name].append(float(np.square(answer - y[test]).mean()))
-        told = compared({name: np.array(values) for name, values in found.items()})
-        print(f"  n={n}: {told}; read early: {early} of {subsets}", flush=True)
+        means = compared({name: np.array(values) for name, values in found.items()})
+        print(f"  n={n}: {means}; read early: {early} of {subsets}", flush=True)
 
 
 def median_seconds(call: Callable[[], Any], repeats: int) -> float:
@@ -207,11 +208,11 @@ def median_seconds(call: Callable[[], Any], repeats: int) -> float:
 
 def time_single(n: int) -> None:
     X, y = (part[0] for part in draw(5, 1, 10, n, 5.0)[:2])
-    told = [
+    times = [
         f"{type(model).__name__} {1e6 * median_seconds(lambda m=model: m.fit(X, y), 51):.0f} us"
         for model in (InContextRegressor(), RidgeCV(ALPHAS), RidgeCV(), BayesianRidge())
     ]
-    print(f"  one fit, n={n} d=10: {', '.join(told)} (RidgeCV with 25 and with 3 penalties)")
+    print(f"  one fit, n={n} d=10: {', '.join(times)} (RidgeCV with 25 and with 3 penalties)")
 
 
 def time_many(d: int, n: int) -> None:
@@ -223,12 +224,13 @@ def time_many(d: int, n: int) -> None:
         return [RidgeCV(penalties).fit(X, y).predict(query) for X, y, query in triples]
 
     many = median_seconds(lambda: predict_many(problems.X, problems.y, queries), 5)
-    exact = median_seconds(lambda: scale_free_bayes(problems.X, problems.y), 5)
+    scale_free = of_predictor(ScaleFreeBayes())
+    exact = median_seconds(lambda: scale_free(problems), 5)
     seconds = {len(a): median_seconds(lambda a=a: loop(a), 1) for a in (ALPHAS, (0.1, 1.0, 10.0))}
-    told = ", ".join(f"{k} penalties {s:.2f} s ({s / many:.0f}x)" for k, s in seconds.items())
+    loops = ", ".join(f"{k} penalties {s:.2f} s ({s / many:.0f}x)" for k, s in seconds.items())
     print(
         f"  1000 problems, n={n} d={d}: predict_many {1e3 * many:.1f} ms; scale-free Bayes "
-        f"{1e3 * exact:.1f} ms; loop of RidgeCV, {told}",
+        f"{1e3 * exact:.1f} ms; loop of RidgeCV, {loops}",
         flush=True,
     )
 

@@ -1,11 +1,11 @@
-"""The GD++ and DIAG part of Table 1 on the CPU: every noise law, depth and seed.
+"""Trains the GD++ and DIAG networks of Table 1 on the CPU: every noise law, depth and seed.
 
     python scripts/linear_diagonal.py OUT.npz [seeds] [processes] [law ...]
 
-grows depths 1 to 7 of GD++ and one-head DIAG for the noise laws (all ten unless given) by
-Levenberg-Marquardt (one seed and two processes unless given), writes weights and losses to OUT.npz
-and prints the table: loss, standard error and the paper's value, then the seconds and the
-core-seconds that all of it took. A process keeps its compiled programs from law to law.
+Depths 1 to 7 of GD++ and of one-head DIAG are grown by Levenberg-Marquardt for the given noise laws
+(all ten by default), with one seed and two processes unless given. Weights and losses are written
+to OUT.npz. The output is the table (loss, standard error, the paper's value), and the wall time and
+processor time of all of it. A process keeps its compiled programs from one law to the next.
 """
 
 import itertools
@@ -25,27 +25,26 @@ from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study.table_1 import DEPTHS, LAWS, PAPER
 
 FAMILIES = {"gd++": "GD++", "diag": "DIAG"}
-SHORT = ("gd++", LAWS[0])  # done first: seconds
-# The arrays of a step are small: a second thread costs more than it gains, and there are others.
+SHORT = ("gd++", LAWS[0])  # a task of seconds, which is done first
+# The arrays of a step are small, so that further threads cost more than they gain.
 ONE_THREAD = {"NPROC": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def one(seed: int, family: str, law: str) -> dict[str, np.ndarray]:
-    """Grow one network to every depth."""
+    """Train all depths of one family, law and seed."""
     from attnlab.linear.training.growth import grow
 
     found: dict[str, np.ndarray] = {}
-    with jax.enable_x64(True):
-        problem = NoisyRegression(10, 20, parse_noise(law))
-        start = time.perf_counter()
-        for depth, grown in enumerate(grow(family, problem, jax.random.key(seed), DEPTHS[-1]), 1):
-            weights = grown.weights.diag() if family == "gd++" else grown.weights
-            name = f"{family}/{law}/{seed}/{depth}"
-            for part in ("p_x", "p_y", "q_x", "q_y"):
-                found[f"{name}/{part}"] = np.asarray(getattr(weights, part))
-            fresh = grown.fresh
-            found[f"{name}/loss"] = np.array([fresh.value, fresh.standard_error])
-        found[f"{family}/{law}/{seed}/seconds"] = np.array(time.perf_counter() - start)
+    problem = NoisyRegression(10, 20, parse_noise(law))
+    start = time.perf_counter()
+    for depth, grown in enumerate(grow(family, problem, jax.random.key(seed), DEPTHS[-1]), 1):
+        weights = grown.weights.diag() if family == "gd++" else grown.weights
+        name = f"{family}/{law}/{seed}/{depth}"
+        for part in ("p_x", "p_y", "q_x", "q_y"):
+            found[f"{name}/{part}"] = np.asarray(getattr(weights, part))
+        fresh = grown.fresh
+        found[f"{name}/loss"] = np.array([fresh.value, fresh.standard_error])
+    found[f"{family}/{law}/{seed}/seconds"] = np.array(time.perf_counter() - start)
     return found
 
 
@@ -58,7 +57,7 @@ def main() -> None:
     start = time.perf_counter()
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
         tasks = itertools.product(range(seeds), FAMILIES, laws)
-        # The long ones go first, but for the first seed of either model, which others wait for.
+        # Long tasks go first, except that the other script waits for seed 0 of both models.
         tasks = sorted(tasks, key=lambda task: (task[0] > 0, task[1:] != SHORT, task[1]))
         for ended in as_completed([pool.submit(one, *task) for task in tasks]):
             found |= ended.result()

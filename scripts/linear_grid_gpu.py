@@ -1,15 +1,15 @@
-"""The whole of Table 1 on one machine with an accelerator: every model, noise law, depth and seed.
+"""Trains all networks of Table 1 on one machine with a GPU: every model, law, depth and seed.
 
     python scripts/linear_grid_gpu.py OUT [seconds] [seeds]
 
-trains FULL on the accelerator and, at the same time, GD++ and DIAG on all processors but two by
-scripts/linear_diagonal.py; a DIAG network (GD++ where there is no noise) is a further proposal
-for FULL of its law, seed and depth. Calling the accelerator takes the processor longer than the
-accelerator computes, so two processes call it, each for the networks whose programs it compiles.
-Weights and losses are written to OUT/full.npz and OUT/diag.npz (those of FULL to one file a process
-as they come), FULL begins no further law after
-`seconds` (400), and `seeds` are five unless given. The last lines are the tables (the best seed's
-loss, its standard error, the paper's value) and the seconds that all of it took.
+The axis networks, which ship as FULL, are trained on the GPU. At the same time GD++ and DIAG are
+trained on all processors but two by scripts/linear_diagonal.py; a DIAG network (GD++ where there is
+no noise) is a further starting point for the axis network of its law, seed and depth. Calling the
+GPU takes the processor longer than the GPU computes, so that two processes call it, each for the
+networks whose programs it compiles. Weights and losses are written to OUT/full.npz and
+OUT/diag.npz, and those of the axis networks also to one file per process while it runs. No further
+law is begun after `seconds` (400); `seeds` is 5 unless given. The last lines are the tables (loss
+of the best seed, standard error, the paper's value) and the total time.
 """
 
 import os
@@ -20,9 +20,9 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-# Trying out kernels takes the compiler longer than training does.
+# Autotuning of kernels takes the compiler longer than the training takes.
 os.environ.setdefault("XLA_FLAGS", "--xla_gpu_autotune_level=0 --xla_gpu_enable_triton_gemm=false")
-os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.4")  # of the accelerator's, a process
+os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.4")  # of the GPU's memory, per process
 
 import jax
 import jax.numpy as jnp
@@ -32,34 +32,34 @@ from attnlab.linear.models.weights import DiagWeights
 from attnlab.linear.noise import NoiseLaw, parse_noise
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study.table_1 import DEPTHS, LAWS, PAPER
-from attnlab.linear.training.axis_growth import Effort, compile_depth, grow_full
+from attnlab.linear.training.axis_growth import AxisGrowthEffort, compile_depth, grow_axis
+from attnlab.linear.training.batches import NoiseTable, noise_tables
 from attnlab.linear.training.fresh_sample import Sampling
-from attnlab.linear.training.recipes import NoiseTable, noise_tables
 
 DEPTH = DEPTHS[-1]
 PROBLEM = NoisyRegression(10, 20)
-# Where there is no noise a loss is smaller than float32 can tell from 0. In double precision the
-# same search takes eight times as long, and no direction helps there: it gets a smaller one.
-NOISELESS = Effort(draws=1, kept=2, parents=1, coarse=Sampling(256, 1024, 32, 1024))
+# Without noise a loss is smaller than float32 can tell from 0. In double precision the same search
+# takes eight times as long, and breaking the symmetry gains nothing there, so it is smaller.
+NOISELESS = AxisGrowthEffort(draws=1, kept=2, parents=1, coarse=Sampling(256, 1024, 32, 1024))
 
 
 def settings(law: NoiseLaw, seed: int) -> dict:
-    """Even seeds single out two directions, odd ones one."""
+    """The options of a seed; even seeds treat two directions differently, odd ones one."""
     if law.second_moment():
-        return {"effort": Effort(), "axes": 2 - seed % 2, "dtype": jnp.float32}
+        return {"effort": AxisGrowthEffort(), "axes": 2 - seed % 2, "dtype": jnp.float32}
     return {"effort": NOISELESS, "axes": 1, "dtype": jnp.float64}
 
 
 def shares(laws: list[NoiseLaw], seeds: int) -> list[list[tuple[NoiseLaw, int]]]:
-    """What either process trains, in this order; they have no program in common."""
+    """The tasks of both processes, in order; the processes have no program in common."""
     tasks = [(law, seed) for seed in range(seeds) for law in laws if law.second_moment()]
-    silent = [(law, seed) for seed in range(seeds) for law in laws if not law.second_moment()]
+    noiseless = [(law, seed) for seed in range(seeds) for law in laws if not law.second_moment()]
     two = [task for task in tasks if settings(*task)["axes"] == 2]
-    return [two, silent + [task for task in tasks if task not in two]]
+    return [two, noiseless + [task for task in tasks if task not in two]]
 
 
 def compile_all(tasks: list[tuple[NoiseLaw, int]], noise: NoiseTable) -> None:
-    """Every program of every depth, side by side."""
+    """Compile the programs of all depths at the same time."""
 
     def one(depth: int, given: dict) -> None:
         with jax.enable_x64(True):
@@ -74,9 +74,9 @@ def compile_all(tasks: list[tuple[NoiseLaw, int]], noise: NoiseTable) -> None:
 
 
 def diagonal(path: Path, law: NoiseLaw, seed: int) -> list[DiagWeights]:
-    """The networks of the smaller model for this seed, or the first if they are not yet there.
+    """The diagonal networks of this seed, or those of seed 0 if these are not there yet.
 
-    Without noise it is GD++, which is trained on the law of its eigenvalues and has no tail.
+    Without noise they are GD++, which is trained on the law of the eigenvalues and has no tail.
     """
     family = "diag" if law.second_moment() else "gd++"
     parts = ("p_x", "p_y", "q_x", "q_y")
@@ -96,10 +96,10 @@ def diagonal(path: Path, law: NoiseLaw, seed: int) -> list[DiagWeights]:
 def grown(
     law: NoiseLaw, seed: int, noise: NoiseTable, starts: list[DiagWeights]
 ) -> dict[str, np.ndarray]:
-    """The weights and losses of every depth, under the names that `pack_axis_networks.py` reads."""
+    """Weights and losses of every depth, with the names that `pack_axis_networks.py` reads."""
     found = {}
     key = jax.random.fold_in(jax.random.key(seed), LAWS.index(law.name))
-    for model in grow_full(PROBLEM, noise, key, DEPTH, starts=starts, **settings(law, seed)):
+    for model in grow_axis(PROBLEM, noise, key, DEPTH, starts=starts, **settings(law, seed)):
         name = f"{law.name}/{seed}/{model.depth}"
         found[f"{name}/P"], found[f"{name}/Q"] = (
             np.asarray(part) for part in (model.weights.P, model.weights.Q)
@@ -110,7 +110,7 @@ def grown(
 
 
 def train(share: int, out: Path, start: float, budget: float, seeds: int) -> dict[str, np.ndarray]:
-    """One process: compiles what it needs, then trains its share until `budget` is spent."""
+    """One process: compile the programs, and train its tasks until `budget` seconds have passed."""
     with jax.enable_x64(True):
         laws = [parse_noise(law) for law in LAWS]
         every = noise_tables(laws, jnp.float64)
@@ -139,15 +139,15 @@ def train(share: int, out: Path, start: float, budget: float, seeds: int) -> dic
 
 
 def start_diagonal(out: Path, seeds: int) -> subprocess.Popen:
-    """GD++ and DIAG on processors that compiling and calling the accelerator leave free."""
+    """Start the training of GD++ and DIAG on the processors that the GPU does not need."""
     script = Path(__file__).with_name("linear_diagonal.py")
     processes = max((os.cpu_count() or 2) - 2, 1)
     command = [sys.executable, str(script), str(out / "diag.npz"), str(seeds), str(processes)]
-    with (out / "diag.txt").open("w") as said:
+    with (out / "diag.txt").open("w") as output:
         return subprocess.Popen(
             ["nice", "-n", "15", *command],
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
             env={**os.environ, "JAX_PLATFORMS": "cpu"},
         )
 
@@ -158,10 +158,10 @@ def main() -> None:
     for name in ("diag.npz", "diag.ended"):
         (out / name).unlink(missing_ok=True)  # of an earlier run
     start = time.time()
-    making = start_diagonal(out, seeds)
+    diagonal_training = start_diagonal(out, seeds)
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         waiting = [pool.submit(train, i, out, start, budget, seeds) for i in range(2)]
-        making.wait()
+        diagonal_training.wait()
         (out / "diag.ended").touch()
         print(f"[{time.time() - start:5.0f} s] GD++ and DIAG ended", flush=True)
         found = waiting[0].result() | waiting[1].result()

@@ -1,9 +1,10 @@
 """Pack the networks that `scripts/linear_grid_gpu.py` wrote into the file that ships.
 
-    python -m attnlab.linear.weights.pack full.npz --card "NVIDIA H200" --date 2026-01-31 ...
+    python scripts/pack_axis_networks.py full.npz --card "NVIDIA H200" --date 2026-01-31 ...
 
-The keys of the npz are "<noise law>/<run>/<depth>/P|Q|loss". What the arguments say about how the
-networks were made goes into the file's metadata as it stands.
+The keys of the npz file are "<noise law>/<run>/<depth>/P|Q|loss". The other arguments describe how
+the networks were trained; they go into the metadata of the file unchanged. After packing, the table
+`attnlab.linear.study.shipped_table` has to be updated; a test compares it with the file.
 """
 
 import argparse
@@ -18,11 +19,11 @@ from attnlab.errors import UserError
 from attnlab.linear.models.files import write_file
 from attnlab.linear.weights.shipped import FILE, FORMAT
 
-TOLD = ("command", "card", "versions", "seconds", "date")
+PROVENANCE = ("command", "card", "versions", "seconds", "date")
 
 
 def pack(source: Path, target: Path, provenance: dict[str, str]) -> int:
-    """Write `target` from the npz `source`; the number of networks."""
+    """Write `target` from the npz file `source`; returns the number of networks."""
     with np.load(source, allow_pickle=False) as given:
         arrays = {name: given[name] for name in given.files}
     names = sorted({name.rpartition("/")[0] for name in arrays})
@@ -40,22 +41,22 @@ def pack(source: Path, target: Path, provenance: dict[str, str]) -> int:
         if not (np.isfinite(P).all() and np.isfinite(Q).all()):
             raise UserError(f"{name} in {source} must hold finite numbers only.")
         tensors[f"{name}/P"], tensors[f"{name}/Q"] = P, Q
-        # JSON has no infinity: a loss that overflowed is told as the largest number there is.
-        told = [float(value) for value in np.ravel(arrays[f"{name}/loss"])]
-        losses[name] = [value if math.isfinite(value) else 1e308 for value in told]
+        # JSON has no infinity: a loss that overflowed is written as a very large number.
+        recorded = [float(value) for value in np.ravel(arrays[f"{name}/loss"])]
+        losses[name] = [value if math.isfinite(value) else 1e308 for value in recorded]
     about = json.dumps({**provenance, "losses": losses}, sort_keys=True, allow_nan=False)
     write_file(target, safetensors.numpy.save(tensors, {"format": FORMAT, "about": about}))
     return len(names)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m attnlab.linear.weights.pack")
-    parser.add_argument("source", type=Path)
-    parser.add_argument("--target", type=Path, default=FILE)
-    for name in TOLD:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("source", type=Path, help="npz file with the networks")
+    parser.add_argument("--target", type=Path, default=FILE, help="file to write")
+    for name in PROVENANCE:
         parser.add_argument(f"--{name}", default="not recorded")
     given = parser.parse_args()
-    count = pack(given.source, given.target, {name: getattr(given, name) for name in TOLD})
+    count = pack(given.source, given.target, {name: getattr(given, name) for name in PROVENANCE})
     print(f"{count} networks in {given.target}")
 
 

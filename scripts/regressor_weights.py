@@ -2,11 +2,11 @@
 
     python scripts/regressor_weights.py OUT [d]
 
-writes OUT/regressor_dD_nN.safetensors, and leaves alone those that are there, so that it can be
-stopped and run again. A network sees contexts whose largest eigenvalue of Sigma and whose lambda
-are always the same, as the regressor hands them over: n / d and d are what is left to know. Depth
-grows at n / d = 2 and every other ratio starts from its neighbour's weights. All by
-Levenberg-Marquardt in float64 on sequences from fixed seeds.
+writes OUT/regressor_dD_nN.safetensors. Existing files are kept, so that it can be stopped and
+started again. In all contexts the largest eigenvalue of Sigma and lambda are the same, as in the
+regressor, so that the best network depends on n / d and d only. At n / d = 2 the network is trained
+by depth growth; for every other ratio the weights of the neighbouring ratio are trained further.
+Training is by Levenberg-Marquardt in double precision, on sequences from fixed seeds.
 """
 
 import platform
@@ -21,15 +21,20 @@ import numpy as np
 from jaxtyping import Float
 
 from attnlab import __version__
+from attnlab.linear.kernels.diagonal_jacobian import diagonal_jacobian
 from attnlab.linear.models.files import load_linear, save_linear
 from attnlab.linear.models.transformer import final_weights
 from attnlab.linear.models.weights import Omegas
 from attnlab.linear.noise import Uniform
 from attnlab.linear.problem import NoisyRegression
-from attnlab.linear.training.diagonal_jacobian import diagonal_jacobian
 from attnlab.linear.training.fixed_sample import generator
-from attnlab.linear.training.levenberg_marquardt import NormalEquations, Search, levenberg_marquardt
+from attnlab.linear.training.levenberg_marquardt import (
+    NormalEquations,
+    SearchLimits,
+    levenberg_marquardt,
+)
 from attnlab.linear.training.starting_points import insert_layer
+from attnlab.stats import Estimate
 
 SIZES = {4: (2, 4), 10: (7, 10, 13)}  # a network's d, and those of the sequences it is trained on
 # n / d, and the one whose weights it starts from
@@ -38,14 +43,14 @@ DEPTH = 7
 LOUDEST = 3.0  # sigma ~ U(0, LOUDEST sqrt(tr C)): R^2 from 1 down to 0.1
 DECADES = 3.0  # half of the sequences have inputs of unequal variance, by so many powers of 10
 SCREENING, MIDDLE, WHOLE, FRESH = 512, 1024, 4096, 16384  # sequences
-STARTS, NEAR_ZERO = 6, (0.05, 0.5)  # new layers tried at a depth, and their sizes
-GROWN_STEPS, CONTINUED_STEPS = 40, 15  # of Levenberg-Marquardt on all sequences
+STARTS, NEAR_ZERO = 6, (0.05, 0.5)  # number of new layers tried at a depth, and their sizes
+GROWN_STEPS, CONTINUED_STEPS = 40, 15  # steps of Levenberg-Marquardt on all sequences
 BLOCK = 256
-DRAWN, JUDGED = 0, 1  # seeds of the sequences to train on and of those that judge
+DRAWN, EVALUATED = 0, 1  # seeds of the training sequences and of the evaluation sequences
 
 
 class Units(NamedTuple):
-    """The largest eigenvalue of Sigma, and lambda, of every context that a network sees."""
+    """The largest eigenvalue of Sigma, and lambda, in every context of a network."""
 
     top: float
     lam: float
@@ -61,8 +66,8 @@ class Contexts(NamedTuple):
     """Gram matrices in the units of training, the oracle's weights, and the metric of the loss.
 
     1/2 ||root (w^L - oracle)||^2 is half the excess squared error at a fresh input over the mean
-    square of the labels, and no sequence counts for more than 1/2 where the answer is 0. Those of
-    smaller d are padded with zeros, which changes nothing.
+    square of the labels; for the answer 0 it is at most 1/2. Contexts of smaller d are padded with
+    zeros, which changes nothing.
     """
 
     G: Float[np.ndarray, "N p p"]
@@ -78,7 +83,7 @@ def problem_of(d: int, ratio: float) -> NoisyRegression:
 
 
 def contexts(d: int, ratio: float, seed: int, count: int, units: Units) -> Contexts:
-    """`count` sequences of all the sizes that stand for d, in random order."""
+    """`count` sequences of all sizes that represent d, in random order."""
     rng = np.random.default_rng((seed, d, round(1000 * ratio)))
     sizes = rng.choice(SIZES[d], count)
     parts = [
@@ -97,7 +102,7 @@ def _drawn(rng: np.random.Generator, d: int, n: int, count: int, units: Units) -
     w = rng.standard_normal((count, d, 1))
     sigma = LOUDEST * np.sqrt(C.sum(1)) * rng.random(count)
     k = min(n, d + 1)
-    B = np.tril(rng.standard_normal((count, d + 1, k)), -1)  # Bartlett's: free of n
+    B = np.tril(rng.standard_normal((count, d + 1, k)), -1)  # Bartlett's factor
     B[:, range(k), range(k)] = np.sqrt(rng.chisquare(n - np.arange(k), (count, k)))
     inputs = B[:, :d] * np.sqrt(C)[..., None]
     labels = w.swapaxes(1, 2) @ inputs + sigma[:, None, None] * B[:, d:]
@@ -124,7 +129,7 @@ def _padded(sample: Contexts, widest: int) -> Contexts:
 
 
 class ContextLeastSquares:
-    """The mean loss over contexts, a block at a time."""
+    """The mean loss over contexts, computed in blocks."""
 
     def __init__(self, sample: Contexts) -> None:
         self._count = len(sample.G)
@@ -163,9 +168,10 @@ def _equations(w, J, block: Contexts):
 
 
 def starting_points(network: Omegas, problem: NoisyRegression, key: jax.Array) -> list[Omegas]:
-    """The network with new layers near zero, first, midway and last; omega_yx goes downhill.
+    """The network with new layers near zero: first, in the middle and last.
 
-    From four layers on each new layer gets one of the places, in turn.
+    omega_yx is negative, a step down the gradient. From four layers on each new layer is tried in
+    only one of the places.
     """
     x = 1 / problem.n
     y = x / (problem.d + problem.noise.second_moment())
@@ -180,19 +186,21 @@ def starting_points(network: Omegas, problem: NoisyRegression, key: jax.Array) -
 
 
 def grown(problem: NoisyRegression, sample: Contexts) -> Omegas:
-    """Depths 1 to DEPTH, each from the one before with a new layer near zero or empty."""
+    """Depths 1 to DEPTH, each from the depth before with a new layer, near zero or empty."""
     screening, middle = (ContextLeastSquares(sample.first(count)) for count in (SCREENING, MIDDLE))
     network = Omegas(*(np.zeros(0) for _ in range(4)))
     for depth in range(1, DEPTH + 1):
         starts = starting_points(network, problem, jax.random.key(depth))
-        fits = [levenberg_marquardt(screening, start, Search(8, 1e-4)) for start in starts]
+        fits = [levenberg_marquardt(screening, start, SearchLimits(8, 1e-4)) for start in starts]
         best = sorted(fits, key=lambda fit: fit.objective)[:3]
-        fits = [levenberg_marquardt(screening, fit.parameters, Search(15, 1e-4)) for fit in best]
+        fits = [
+            levenberg_marquardt(screening, fit.parameters, SearchLimits(15, 1e-4)) for fit in best
+        ]
         tried = [fit.parameters for fit in fits]
         if depth > 1:
             tried.append(Omegas(*(np.append(0.0, part) for part in vars(network).values())))
         network = min(tried, key=middle.objective)
-        network = levenberg_marquardt(middle, network, Search(20, 1e-4)).parameters
+        network = levenberg_marquardt(middle, network, SearchLimits(20, 1e-4)).parameters
         print(f"  {depth} layers: {middle.objective(network):.5f}", flush=True)
     return network
 
@@ -220,11 +228,12 @@ def train(folder: Path, d: int, ratio: float) -> None:
         start, _ = load_linear(file_of(folder, d, before))
         start = in_units(start, Units.of(problem_of(d, before)), units)
         middle = ContextLeastSquares(sample.first(MIDDLE))
-        start = levenberg_marquardt(middle, start, Search(30, 1e-4)).parameters
+        start = levenberg_marquardt(middle, start, SearchLimits(30, 1e-4)).parameters
     steps = GROWN_STEPS if before is None else CONTINUED_STEPS
-    fit = levenberg_marquardt(ContextLeastSquares(sample), start, Search(steps, 1e-5))
-    judged = ContextLeastSquares(contexts(d, ratio, JUDGED, FRESH, units)).losses(fit.parameters)
-    value, error = float(judged.mean()), float(judged.std() / FRESH**0.5)
+    fit = levenberg_marquardt(ContextLeastSquares(sample), start, SearchLimits(steps, 1e-5))
+    fresh = ContextLeastSquares(contexts(d, ratio, EVALUATED, FRESH, units))
+    found = Estimate.of(fresh.losses(fit.parameters))
+    value, error = found.value, found.standard_error
     save_linear(
         file_of(folder, d, ratio),
         Omegas(*(np.asarray(part) for part in vars(fit.parameters).values())),

@@ -1,8 +1,9 @@
-"""Laws of the noise level sigma, one value a sequence.
+"""Laws of the noise level sigma, of which every sequence has one value.
 
 Source: Vladymyrov et al., "Linear Transformers are Versatile In-Context Learners" (arXiv
-2402.14180), which uses a fixed level, U(0, high) and equal-weight levels {1, 3} and {1, 3, 5}.
-Any class with the members of `NoiseLaw` is a law; `parse_noise` reads back the names of ours.
+2402.14180), which uses a fixed level, U(0, high), and the levels {1, 3} and {1, 3, 5} with equal
+weights. Any class with the members of `NoiseLaw` is a law. `parse_noise` turns the name of a law
+of this module back into the law.
 """
 
 import math
@@ -20,23 +21,27 @@ from attnlab.errors import UserError
 
 @runtime_checkable
 class NoiseLaw(Protocol):
-    """A law p(sigma) on [0, infinity); hashable, so that compiled code can be kept for it."""
+    """A law p(sigma) on [0, infinity).
+
+    A law must be hashable, because compiled programs are kept for each law.
+    """
 
     @property
     def name(self) -> str:
-        """How configs and tables call it."""
+        """The name of the law in configurations and tables."""
         ...
 
     def sample(self, key: PRNGKeyArray, dtype: Any = float) -> Float[Array, ""]:
-        """One sigma."""
+        """Draw one sigma."""
         ...
 
     def quadrature(
         self, points: int = 64
     ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-        """Levels and weights with E g(sigma) = sum weights g(levels): the prior is in the weights.
+        """Levels and weights with E g(sigma) = sum weights g(levels).
 
-        `points` is the number of nodes for a continuous law; a discrete one is exact as it is.
+        The weights contain the density of the law. `points` is the number of nodes for a
+        continuous law; a discrete law has its own levels, for which the rule is exact.
         """
         ...
 
@@ -91,7 +96,7 @@ class Uniform:
     def quadrature(
         self, points: int = 64
     ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-        """Gauss-Legendre; one level, 0, where there is no noise."""
+        """Gauss-Legendre nodes on (0, high); the single level 0 where high = 0."""
         if self.high == 0:
             return np.zeros(1), np.ones(1)
         t, w = np.polynomial.legendre.leggauss(arguments.integer("points", points, 1))
@@ -104,7 +109,7 @@ class Uniform:
 @final
 @dataclass(frozen=True)
 class Categorical:
-    """sigma is one of `levels`, with equal probabilities unless `weights` are given."""
+    """sigma is one of `levels`, with equal probabilities unless `weights` gives others."""
 
     levels: tuple[float, ...]
     weights: tuple[float, ...] | None = None
@@ -119,7 +124,7 @@ class Categorical:
         weights = tuple(arguments.positive("weights", weight) for weight in self.weights)
         if len(weights) != len(levels) or abs(math.fsum(weights) - 1) > 1e-9:
             raise UserError(
-                f"weights must be {len(levels)} positive numbers that sum to 1, one a level, "
+                f"weights must be {len(levels)} positive numbers that sum to 1, one per level, "
                 f"got {self.weights!r}."
             )
         object.__setattr__(self, "weights", weights)
@@ -132,7 +137,7 @@ class Categorical:
 
     @property
     def probabilities(self) -> tuple[float, ...]:
-        """The weights, written out."""
+        """The probability of each level."""
         return self.weights or (1 / len(self.levels),) * len(self.levels)
 
     def sample(self, key: PRNGKeyArray, dtype: Any = float) -> Float[Array, ""]:
@@ -152,7 +157,10 @@ class Categorical:
 
 
 def parse_noise(name: str) -> NoiseLaw:
-    """The law of a name: "uniform:5", "categorical:1,3", "categorical:1,3@0.2,0.8", "fixed:2"."""
+    """The law with this name.
+
+    Examples of names are "uniform:5", "categorical:1,3", "categorical:1,3@0.2,0.8" and "fixed:2".
+    """
     try:
         kind, _, rest = name.partition(":")
         values, at, weights = rest.partition("@")
@@ -165,8 +173,8 @@ def parse_noise(name: str) -> NoiseLaw:
             case "categorical", _:
                 given = tuple(float(weight) for weight in weights.split(",")) if at else None
                 return Categorical(numbers, given)
-    except UserError:
-        raise
+    except UserError as reason:
+        raise UserError(f"noise must be a valid noise law, got {name!r}: {reason}") from None
     except (AttributeError, ValueError):
         pass
     raise UserError(

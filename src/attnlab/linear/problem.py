@@ -1,9 +1,10 @@
-"""Noisy linear regression with an unknown noise level, drawn in three ways of one law.
+"""Noisy linear regression with an unknown noise level, and three ways to draw from it.
 
 Source: Vladymyrov et al. (arXiv 2402.14180). w ~ N(0, I_d); x_i ~ N(0, variance I_d);
-y_i = <w, x_i> + sigma xi_i, with one sigma a sequence; the query's label <w, x_t> has no noise.
-All that a linear transformer or a ridge regression sees of the context is its Gram matrix
-G = [X y]^T [X y], which can be summed from tokens or drawn directly at a cost free of n.
+y_i = <w, x_i> + sigma xi_i, with one sigma per sequence; the query's label <w, x_t> has no noise.
+All that a linear transformer or a ridge regression uses of the context is its Gram matrix
+G = [X y]^T [X y], which can be summed from tokens or drawn directly at a cost that does not depend
+on n.
 """
 
 from dataclasses import dataclass
@@ -17,11 +18,14 @@ from attnlab import arguments
 from attnlab.errors import UserError
 from attnlab.linear.noise import NoiseLaw, Uniform
 
-TRIES = 8  # candidates a chi-square
+TRIES = 8  # candidates for each chi-square variable
 
 
 class Prompt(NamedTuple):
-    """One sequence: the context (X, y), the query, and what the predictor does not see."""
+    """One sequence: the context (X, y), the query, and w and sigma, which a predictor may not use.
+
+    A predictor answers it with its prediction for the query's label.
+    """
 
     X: Float[Array, "n d"]
     y: Float[Array, " n"]
@@ -31,7 +35,7 @@ class Prompt(NamedTuple):
 
     @property
     def label(self) -> Float[Array, ""]:
-        """<w, x_t>, without noise."""
+        """The query's label <w, x_t>, which has no noise."""
         return jnp.vdot(self.w, self.query, precision="highest")
 
 
@@ -55,9 +59,19 @@ class Sums(NamedTuple):
 class NoisyRegression:
     """The problem: d inputs, n context tokens, a noise law, and the variance of the inputs.
 
-    `variance` is one number or d of them, the diagonal of the inputs' covariance; Theorem 5.2
-    takes 1 / n. `dtype` in the samplers is JAX's default float unless given; `sigma` replaces the
-    law's draw, which costs no recompilation when a profile over sigma is taken.
+    The samplers draw in JAX's default precision unless `dtype` is given. Their argument `sigma`
+    replaces the draw from the noise law; a profile over sigma then needs no recompilation.
+
+    Parameters
+    ----------
+    d
+        Dimension of an input.
+    n
+        Number of tokens in the context.
+    noise
+        Law of the noise level sigma, such as `Uniform(5)`.
+    variance
+        One number, or d of them: the diagonal of the inputs' covariance. Theorem 5.2 takes 1 / n.
     """
 
     d: int = 10
@@ -90,7 +104,7 @@ class NoisyRegression:
     def sample(
         self, key: PRNGKeyArray, dtype: Any = float, sigma: Float[Array, ""] | None = None
     ) -> Prompt:
-        """One sequence with its tokens."""
+        """Draw one sequence with its tokens."""
         for_sigma, for_normals = jax.random.split(key)
         # One call: the generator's code is most of what there is to compile.
         normals = jax.random.normal(for_normals, (self.n + 2, self.d + 1), dtype)
@@ -110,7 +124,7 @@ class NoisyRegression:
     def direct_gram(
         self, key: PRNGKeyArray, dtype: Any = float, sigma: Float[Array, ""] | None = None
     ) -> GramPrompt:
-        """A Gram matrix of the same law without tokens: G = C W C^T, W Wishart(n, I_{d+1}).
+        """Draw a Gram matrix of the same law without tokens: G = C W C^T, W Wishart(n, I_{d+1}).
 
         C = [[D, 0], [w^T D, sigma]] with D the inputs' standard deviations, and W = B B^T with
         Bartlett's factor B.
@@ -160,10 +174,11 @@ def _vector_and_factor(
 
 
 def _chi_square(freedom: Array, normals: Array, uniforms: Array) -> Array:
-    """chi^2 by Marsaglia and Tsang's rejection with TRIES candidates, the first accepted.
+    """chi^2 by Marsaglia and Tsang's rejection: the first of TRIES candidates that is accepted.
 
-    A candidate is refused with probability .05 at 2 degrees of freedom and less above, so all are
-    refused, and the last taken, with probability below 1e-10. One degree is a squared normal.
+    A candidate is rejected with probability .05 at 2 degrees of freedom and less above. All are
+    rejected, and the last one taken anyway, with probability below 1e-10. One degree of freedom is
+    a squared normal.
     """
     a = jnp.maximum(freedom, 2) / 2 - 1 / 3
     v = (1 + normals / jnp.sqrt(9 * a)) ** 3
@@ -180,8 +195,8 @@ def context_with_spectrum(
 ) -> Float[Array, "n d"]:
     """Inputs X in general position whose Sigma = X^T X has exactly these eigenvalues (n >= d).
 
-    X = U diag(sqrt(s)) V^T with independent Haar-distributed U (n x d) and V (d x d); Theorem 5.1
-    speaks of such fixed contexts.
+    X = U diag(sqrt(s)) V^T with independent Haar-distributed U (n x d) and V (d x d). Theorem 5.1
+    is about such fixed contexts.
     """
     d = eigenvalues.size
     if n < d:

@@ -1,13 +1,14 @@
 """Losses of predictors on noisy regression, as means over sequences with standard errors.
 
-Losses are HALF the squared error, as in Vladymyrov et al. (arXiv 2402.14180); the adjusted loss
-subtracts that of the oracle, ridge with the sequence's own sigma. The expectation over the query
-and over w given the context is known, so the adjusted loss is 1/2 E ||w^L - w_oracle||^2 exactly
-(in the metric of the inputs' variance); sampling the query as the paper does is here to compare.
+Losses are HALF the squared error, as in Vladymyrov et al. (arXiv 2402.14180). The adjusted loss
+subtracts the loss of the oracle, ridge with the sequence's own sigma. The expectation over the
+query and over w given the context is known in closed form: the adjusted loss is
+1/2 E ||w^L - w_oracle||^2 exactly, in the metric of the inputs' variance. A query is sampled, as
+in the paper, for predictors that only answer whole prompts, and to compare.
 """
 
-import math
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import equinox as eqx
@@ -18,98 +19,116 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab import arguments
 from attnlab.errors import UserError
-from attnlab.linear.models.predictors import EveryLayer, Predictor, ridge_weights
-from attnlab.linear.models.weights import Weights
-from attnlab.linear.problem import GramPrompt, NoisyRegression, gram
+from attnlab.linear.models.network import Network
+from attnlab.linear.models.predictors import (
+    EveryLayer,
+    LinearPredictor,
+    LinearTransformer,
+    ridge_weights,
+)
+from attnlab.linear.models.weights import FAMILIES, Weights
+from attnlab.linear.noise import Fixed
+from attnlab.linear.problem import GramPrompt, NoisyRegression, Prompt, gram
 from attnlab.stats.estimate import Estimate
 
 Kind = Literal["adjusted", "unadjusted", "sampled query"]
-BLOCK = 8192  # sequences computed at once, whatever the number asked for
+KINDS = ("adjusted", "unadjusted", "sampled query")
+Answerer = LinearPredictor | Network | Weights | Callable[[Prompt], Any]
+BLOCK = 8192  # sequences computed at once, whatever the number of samples
 
 
-def adjusted_loss(
-    predictor: Predictor,
+def loss(
+    predictor: Answerer,
     problem: NoisyRegression,
-    key: PRNGKeyArray,
     samples: int = 20_000,
     *,
-    block: int = BLOCK,
-    dtype: Any = float,
+    seed: int = 0,
+    kind: Kind = "adjusted",
+    sigma: float | None = None,
 ) -> Estimate:
-    """1/2 E ||w - w_oracle||^2 over the problem."""
-    return estimate(losses(predictor, problem, key, samples, block=block, dtype=dtype))
+    """The mean loss of a predictor over a problem, in double precision.
 
-
-def sampled_query_loss(
-    predictor: Predictor,
-    problem: NoisyRegression,
-    key: PRNGKeyArray,
-    samples: int = 20_000,
-    *,
-    block: int = BLOCK,
-    dtype: Any = float,
-) -> Estimate:
-    """The same expectation as the paper takes it: one sampled query a sequence, loss minus loss."""
-    kind: Kind = "sampled query"
-    return estimate(losses(predictor, problem, key, samples, kind=kind, block=block, dtype=dtype))
-
-
-def unadjusted_loss(
-    predictor: Predictor,
-    problem: NoisyRegression,
-    key: PRNGKeyArray,
-    samples: int = 20_000,
-    *,
-    block: int = BLOCK,
-    dtype: Any = float,
-) -> Estimate:
-    """1/2 E ||w^L - w||^2, the plain loss, with the expectation over the query in closed form."""
-    kind: Kind = "unadjusted"
-    return estimate(losses(predictor, problem, key, samples, kind=kind, block=block, dtype=dtype))
+    Parameters
+    ----------
+    predictor
+        A predictor of this package, a network, weights, or any function of a `Prompt`. A function
+        answers with its prediction for `prompt.query`, and is evaluated with sampled queries.
+    problem
+        The distribution of the prompts.
+    samples
+        The number of sequences.
+    seed
+        The seed of the draws; equal seeds give equal sequences to all predictors.
+    kind
+        "adjusted" subtracts the loss of the oracle, with the expectation over the query in closed
+        form; "sampled query" has the same expectation, with one sampled query per sequence;
+        "unadjusted" is the loss itself.
+    sigma
+        A noise level in place of the problem's noise law.
+    """
+    key = jax.random.key(arguments.integer("seed", seed, 0))
+    if sigma is not None:
+        sigma = arguments.non_negative("sigma", sigma)
+    answerer = as_predictor(predictor)
+    with jax.enable_x64(True):
+        if isinstance(answerer, LinearPredictor):
+            values = losses(answerer, problem, key, samples, kind=kind, sigma=sigma)
+        else:
+            values = prompt_losses(answerer, problem, key, samples, kind=kind, sigma=sigma)
+    return Estimate.of(values)
 
 
 def loss_profile(
-    predictor: Predictor,
+    predictor: Answerer,
     problem: NoisyRegression,
     sigmas: Sequence[float],
-    key: PRNGKeyArray,
     samples: int = 20_000,
     *,
+    seed: int = 0,
     kind: Kind = "adjusted",
-    block: int = BLOCK,
-    dtype: Any = float,
 ) -> tuple[Estimate, ...]:
-    """The loss at every sigma in place of the problem's law; all see the same X, w and xi."""
+    """The loss at every noise level of `sigmas`; all levels have the same X, w and xi.
+
+    The other arguments are those of `loss`.
+    """
     levels = [arguments.non_negative("sigmas", sigma) for sigma in sigmas]
     return tuple(
-        estimate(
-            losses(
-                predictor, problem, key, samples, kind=kind, sigma=sigma, block=block, dtype=dtype
-            )
-        )
-        for sigma in levels
+        loss(predictor, problem, samples, seed=seed, kind=kind, sigma=sigma) for sigma in levels
     )
 
 
-def adjusted_loss_by_layer(
-    network: Weights,
+def loss_by_layer(
+    network: Network | Weights,
     problem: NoisyRegression,
-    key: PRNGKeyArray,
     samples: int = 20_000,
     *,
+    seed: int = 0,
     sigma: float | None = None,
-    block: int = BLOCK,
-    dtype: Any = float,
 ) -> tuple[Estimate, ...]:
-    """The adjusted loss of the prediction read after K = 0, 1, ..., L layers."""
-    values = losses(
-        EveryLayer(network), problem, key, samples, sigma=sigma, block=block, dtype=dtype
-    )
-    return tuple(estimate(values[:, stage]) for stage in range(values.shape[1]))
+    """The adjusted loss of the prediction read after K = 0, 1, ..., L layers.
+
+    The other arguments are those of `loss`.
+    """
+    weights = network.weights if isinstance(network, Network) else network
+    key = jax.random.key(arguments.integer("seed", seed, 0))
+    with jax.enable_x64(True):
+        values = losses(EveryLayer(weights), problem, key, samples, sigma=sigma)
+    return tuple(Estimate.of(values[:, stage]) for stage in range(values.shape[1]))
+
+
+def as_predictor(given: Any) -> LinearPredictor | Callable[[Prompt], Any]:
+    """The predictor of a network or of weights; anything else that can be called stays as it is."""
+    if isinstance(given, Network):
+        return given.predictor
+    if isinstance(given, tuple(FAMILIES.values())):
+        return LinearTransformer(given)
+    if not callable(given):
+        raise UserError(f"predictor must answer a prompt, got {type(given).__name__}.")
+    return given
 
 
 def losses(
-    predictor: Predictor,
+    predictor: LinearPredictor,
     problem: NoisyRegression,
     key: PRNGKeyArray,
     samples: int,
@@ -122,48 +141,89 @@ def losses(
     """The loss of every sequence; sequence i has the key fold_in(key, i), whatever the block."""
     samples = arguments.integer("samples", samples, 1)
     block = arguments.integer("block", block, 1)
-    arguments.one_of("kind", kind, ("adjusted", "unadjusted", "sampled query"))
-    level = None if sigma is None else jnp.asarray(sigma, dtype)
+    arguments.one_of("kind", kind, KINDS)
+    # A predictor refuses a problem that it cannot solve; this asks it before anything is drawn.
+    side = jax.ShapeDtypeStruct((problem.d + 1,) * 2, jnp.zeros((), dtype).dtype)
+    jax.eval_shape(lambda G: predictor.weights(G, problem.n), side)
+    tokens = kind == "sampled query"
+    any_law = dataclasses.replace(problem, noise=Fixed(0.0))
     parts = []
-    for start in range(0, samples, block):
-        # A short last block is computed in full: one shape, one compilation. The draw is compiled
-        # apart from the predictor, because it is the larger program and all predictors share it.
-        drawn = _draw(
-            problem, key, jnp.asarray(start), level, block, kind == "sampled query", dtype
-        )
-        part = _losses(predictor, problem, drawn, kind)
-        parts.append(np.asarray(part, np.float64)[: samples - start])
+    # Drawing is compiled apart from the predictor, because it is the larger program and all
+    # predictors share it. The losses do not depend on the noise law, and all laws share theirs.
+    for drawn, count in drawn_blocks(problem, key, samples, sigma, block, tokens, dtype):
+        part = _losses(predictor, any_law, drawn, kind)
+        parts.append(np.asarray(part, np.float64)[:count])
+    return np.concatenate(parts)
+
+
+def prompt_losses(
+    predictor: Callable[[Prompt], Any],
+    problem: NoisyRegression,
+    key: PRNGKeyArray,
+    samples: int,
+    *,
+    kind: Kind = "adjusted",
+    sigma: float | None = None,
+    block: int = BLOCK,
+) -> Float[np.ndarray, " samples"]:
+    """The loss of every sequence for a predictor that only answers prompts, on sampled queries.
+
+    The predictor is compiled if JAX can trace it, and otherwise called once per sequence with
+    NumPy arrays.
+    """
+    samples = arguments.integer("samples", samples, 1)
+    arguments.one_of("kind", kind, KINDS)
+    parts = []
+    for (prompts, oracle), count in drawn_blocks(problem, key, samples, sigma, block, None, float):
+        found = _answers(predictor, prompts, count) - np.asarray(jax.vmap(_label)(prompts))[:count]
+        part = np.square(found)
+        if kind != "unadjusted":
+            part = part - np.square(np.asarray(oracle)[:count])
+        parts.append(part / 2)
     return np.concatenate(parts)
 
 
 def sequence_loss(
-    predictor: Predictor,
+    predictor: LinearPredictor,
     problem: NoisyRegression,
     prompt: GramPrompt,
     query: Float[Array, " d"] | None = None,
     kind: Kind = "adjusted",
 ) -> Float[Array, "*stages"]:
-    """The loss of one sequence; only "sampled query" looks at the query."""
+    """The loss of one sequence; the query is used for the kind "sampled query" only."""
     G, w, sigma = prompt
     answer = predictor.weights(G, problem.n)
     oracle = ridge_weights(G, sigma**2)
     if kind == "sampled query":
         if query is None:
             raise UserError('query must be given for the kind "sampled query", got None.')
-        asked = [jnp.dot(v, query, precision="highest") for v in (answer, oracle, w)]
-        return ((asked[0] - asked[2]) ** 2 - (asked[1] - asked[2]) ** 2) / 2
+        ours, best, label = (jnp.dot(v, query, precision="highest") for v in (answer, oracle, w))
+        return ((ours - label) ** 2 - (best - label) ** 2) / 2
     aim = oracle if kind == "adjusted" else w
-    # Rank promotion spelled out: answer is (d,) or (stages, d).
+    # Broadcast explicitly, since the answer has the shape (d,) or (stages, d).
     error = jnp.square(answer - jnp.broadcast_to(aim, answer.shape))
     return jnp.dot(error, problem.variances(G.dtype), precision="highest") / 2
 
 
-def estimate(values: Float[np.ndarray, " samples"]) -> Estimate:
-    """The mean of a sample with its standard error; infinite where a sequence overflowed."""
-    if not np.isfinite(values).all():
-        return Estimate(math.inf, math.inf, len(values))
-    error = values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.inf
-    return Estimate(float(values.mean()), float(error), len(values))
+def drawn_blocks(
+    problem: NoisyRegression,
+    key: PRNGKeyArray,
+    samples: int,
+    sigma: float | None,
+    block: int,
+    tokens: bool | None,
+    dtype: Any,
+) -> Iterator[tuple[Any, int]]:
+    """The draws of every block, and how many of them count.
+
+    Sequence i has the key fold_in(key, i). A short last block is drawn in full, so that one
+    compiled program serves all blocks. `tokens` is False for Gram matrices alone, True for Gram
+    matrices and queries, and None for whole prompts with the oracle's error on each.
+    """
+    level = None if sigma is None else jnp.asarray(sigma, dtype)
+    for start in range(0, samples, block):
+        drawn = _draw(problem, key, jnp.asarray(start), level, block, tokens, dtype)
+        yield drawn, min(block, samples - start)
 
 
 @eqx.filter_jit
@@ -171,10 +231,14 @@ def _draw(problem, key, start, sigma, block, tokens, dtype):
     keys = jax.vmap(jax.random.fold_in, (None, 0))(key, start + jnp.arange(block))
 
     def one(key):
-        if not tokens:
+        if tokens is False:
             return problem.direct_gram(key, dtype, sigma), None
-        X, y, query, w, level = problem.sample(key, dtype, sigma)
-        return GramPrompt(gram(X, y), w, level), query
+        prompt = problem.sample(key, dtype, sigma)
+        G = gram(prompt.X, prompt.y)
+        if tokens:
+            return GramPrompt(G, prompt.w, prompt.sigma), prompt.query
+        oracle = ridge_weights(G, prompt.sigma**2) - prompt.w
+        return prompt, jnp.dot(oracle, prompt.query, precision="highest")
 
     return jax.vmap(one)(keys)
 
@@ -185,3 +249,22 @@ def _losses(predictor, problem, drawn, kind):
         return sequence_loss(predictor, problem, prompt, query, kind)
 
     return jax.vmap(one)(*drawn)
+
+
+def _label(prompt: Prompt) -> Float[Array, ""]:
+    return prompt.label
+
+
+def _answers(predictor: Callable[[Prompt], Any], prompts: Prompt, count: int) -> np.ndarray:
+    try:
+        found = np.asarray(jax.jit(jax.vmap(predictor))(prompts), np.float64)[:count]
+    except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError):
+        whole = jax.tree.map(np.asarray, prompts)
+        each = (jax.tree.map(lambda part, i=i: part[i], whole) for i in range(count))
+        found = np.array([np.asarray(predictor(prompt), np.float64) for prompt in each])
+    if found.shape != (count,):
+        raise UserError(
+            "predictor must answer a prompt with one number, got an answer of shape "
+            f"{found.shape[1:]}."
+        )
+    return found

@@ -7,19 +7,20 @@ from attnlab.errors import UserError
 from attnlab.linear.models.axis import AxisWeights, on_axis
 from attnlab.linear.models.transformer import final_weights
 from attnlab.linear.models.weights import DiagWeights
-from attnlab.linear.problem import NoisyRegression
+from tests.linear.prompts import diag_weights, gram_matrix
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
 
 def axis_weights(seed: int, layers: int, axes: int = 1) -> AxisWeights:
     side = axes + 1
-    drawn = 0.1 * jax.random.normal(jax.random.key(seed), (2, layers, side**2 + 1))
+    rng = np.random.default_rng((seed, layers, axes))
+    drawn = 0.1 * rng.standard_normal((2, layers, side**2 + 1))
     P, Q = ((part[:, :-1].reshape(layers, side, side), part[:, -1]) for part in drawn)
     return AxisWeights(*P, *Q)
 
 
-@pytest.mark.parametrize(("d", "axes"), [(2, 1), (5, 1), (5, 2)])
+@pytest.mark.parametrize(("d", "axes"), [(2, 1), (5, 2)])
 def test_the_pattern_is_what_it_says(seed, d, axes):
     weights = axis_weights(seed, 2, axes)
     P = np.asarray(weights.full(d).P)[:, 0]
@@ -36,8 +37,8 @@ def test_the_pattern_is_what_it_says(seed, d, axes):
 
 @pytest.mark.parametrize(("d", "axes"), [(2, 1), (5, 2)])
 def test_it_answers_as_its_full_form_does(seed, d, axes):
-    weights = axis_weights(seed, 3, axes)
-    G = NoisyRegression(d, 9).sample_gram(jax.random.key(seed)).G / 9
+    weights = axis_weights(seed, 2, axes)
+    G = jnp.asarray(gram_matrix(seed, d))
     np.testing.assert_allclose(
         final_weights(weights, G), final_weights(weights.full(d), G), rtol=1e-10, atol=1e-14
     )
@@ -45,8 +46,7 @@ def test_it_answers_as_its_full_form_does(seed, d, axes):
 
 @pytest.mark.parametrize("axes", [1, 2])
 def test_a_diagonal_network_uses_no_axis(seed, axes):
-    parts = 0.1 * jax.random.normal(jax.random.key(seed), (4, 3, 1))
-    diagonal = DiagWeights(*parts)
+    diagonal = diag_weights(seed, 3, 1)
     ours = on_axis(diagonal, axes).full(4)
     jax.tree.map(np.testing.assert_array_equal, ours, diagonal.full(4))
 
@@ -54,11 +54,11 @@ def test_a_diagonal_network_uses_no_axis(seed, axes):
 def test_balancing_changes_no_answer(seed):
     weights = axis_weights(seed, 2)
     uneven = AxisWeights(5 * weights.p, 5 * weights.p_rest, weights.q, weights.q_rest)
-    G = NoisyRegression(4, 9).sample_gram(jax.random.key(seed)).G / 9
+    G = jnp.asarray(gram_matrix(seed, 2))
     even = uneven.balanced()
     np.testing.assert_allclose(final_weights(even, G), final_weights(uneven, G), rtol=1e-9)
     squares = [
-        jnp.square(block).sum((-2, -1)) + rest**2
+        np.square(block).sum((-2, -1)) + np.square(rest)
         for block, rest in ((even.p, even.p_rest), (even.q, even.q_rest))
     ]
     np.testing.assert_allclose(*squares, rtol=1e-12)

@@ -4,7 +4,6 @@ import json
 from functools import lru_cache
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -17,11 +16,12 @@ from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.reading.algorithm import read_linear
 from attnlab.linear.reading.contexts import contexts, noise_levels
 from attnlab.linear.reading.layers import layers_at
-from attnlab.linear.reading.spectrum import preconditioned
 from attnlab.linear.reading.tables import tables
 from attnlab.linear.reading.words import sentences
-from attnlab.linear.simulation import adjusted_loss, loss_profile
-from attnlab.linear.theory import constructions as constructions
+from attnlab.linear.simulation import losses
+from attnlab.linear.theory import constructions
+from attnlab.linear.theory.convergence import preconditioned
+from attnlab.stats import Estimate, agree
 from tests.linear.prompts import full_weights
 
 pytestmark = pytest.mark.usefixtures("double_precision")
@@ -29,10 +29,9 @@ pytestmark = pytest.mark.usefixtures("double_precision")
 
 PROBLEM = NoisyRegression(3, 8, Categorical((0, 1, 2)))
 SAMPLES = 256
-Z = 5  # standard errors: below 1e-6 a comparison
 
 NETWORKS = {
-    "descent": lambda: constructions.gradient_descent(3, 0.03),
+    "descent": lambda: constructions.gradient_descent_network(3, 0.03),
     "adaptation": lambda: constructions.step_adaptation_network(-2e-3, -0.02),
     "rescaling": lambda: constructions.rescaling_network(-5e-3, 0.05),
 }
@@ -131,7 +130,8 @@ def test_theorem_5_2_shrinks_as_its_limit_says_at_every_level(seed):
         found = c * second.rescaling.value
         # E lambda^1 - n sigma^2 = d ((1 - c)^2 (1 + sigma^2) - sigma^2) to leading order in 1/n.
         bias = c * d * ((1 - c) ** 2 * (1 + sigma**2) + sigma**2) / (n * total)
-        assert abs(found - limit) < Z * c * second.rescaling.standard_error + 2 * bias
+        error = c * second.rescaling.standard_error
+        assert agree(Estimate(found, error, SAMPLES), limit, 3, slack=2 * bias).agrees
 
 
 def test_section_5_3_is_read_as_a_step_that_shrinks_with_the_noise(seed):
@@ -147,7 +147,7 @@ def test_section_5_3_is_read_as_a_step_that_shrinks_with_the_noise(seed):
         assert at.along == pytest.approx(1, rel=1e-12)  # and one for each of them
         # Another oracle: E lambda = n (d + sigma^2).
         mean = 1 - 2e-3 * PROBLEM.n * (PROBLEM.d + level**2)
-        assert abs(before.adaptation.value - mean) < Z * before.adaptation.standard_error
+        assert agree(before.adaptation, mean, 3).agrees
         assert before.step.value == 0
     steps = [at.step.value for at in second.levels]
     assert steps[0] > steps[1] > steps[2]
@@ -178,23 +178,21 @@ def test_the_momentum_form_of_section_5_3_is_read(seed):
 def test_the_profile_is_that_of_the_loss_estimator(seed):
     read, key = reading("rescaling", seed), jax.random.key(seed)
     network, bayes = LinearTransformer(read.weights), Bayes(PROBLEM.noise)
-    options = {"samples": SAMPLES, "block": SAMPLES}
+
+    def loss(predictor, sigma=None):
+        return Estimate.of(losses(predictor, PROBLEM, key, SAMPLES, sigma=sigma, block=SAMPLES))
+
     for predictor, name in ((network, "loss"), (bayes, "bayes_loss")):
-        profile = loss_profile(predictor, PROBLEM, PROBLEM.noise.levels, key, **options)
-        for level, expected in zip(read.levels, profile, strict=True):
-            found = getattr(level, name)
+        for level in read.levels:
+            found, expected = getattr(level, name), loss(predictor, level.sigma)
             assert found.value == pytest.approx(expected.value, rel=1e-9, abs=1e-15)
             assert found.standard_error == pytest.approx(
                 expected.standard_error, rel=1e-9, abs=1e-15
             )
-    assert read.loss.value == pytest.approx(
-        adjusted_loss(network, PROBLEM, key, **options).value, rel=1e-9
-    )
+    assert read.loss.value == pytest.approx(loss(network).value, rel=1e-9)
     # The nearest GD++ is a gradient step of .05 alone.
-    step = LinearTransformer(
-        Omegas(*(jnp.array(part) for part in ([0.0, 0], [0.0, 0], [-0.05, 0], [0.0, 0])))
-    )
-    other = adjusted_loss(step, PROBLEM, key, **options).value
+    parts = [0.0, 0], [0.0, 0], [-0.05, 0], [0.0, 0]
+    other = loss(LinearTransformer(Omegas(*map(np.array, parts)))).value
     assert read.gd_plus_plus.worse.value == pytest.approx(other - read.loss.value, rel=1e-9)
     assert (read.size_xy, read.size_yy) == (0, 5e-3)
 
@@ -224,8 +222,8 @@ def test_a_full_network_that_is_diagonal_reads_like_it(seed):
     assert "Its layers are diagonal, to rounding." in sentences(read)
 
 
-def test_a_random_full_network_is_told_not_to_be_diagonal(seed):
-    scale = 0.05  # tokens of this problem are larger than those of linear_prompts
+def test_a_random_full_network_is_said_not_to_be_diagonal(seed):
+    scale = 0.05  # tokens of this problem are larger than those of `prompts`
     network = jax.tree.map(lambda part: scale * part, full_weights(seed, 2, 2, d=3))
     read = read_linear(network, PROBLEM, key=jax.random.key(seed), samples=SAMPLES)
     assert read.diagonal is not None
@@ -238,13 +236,13 @@ def test_a_random_full_network_is_told_not_to_be_diagonal(seed):
 
 
 def test_divergence_is_a_result_with_its_count(seed):
-    network = constructions.gradient_descent(3, 1e150)
+    network = constructions.gradient_descent_network(3, 1e150)
     read = read_linear(network, PROBLEM, key=jax.random.key(seed), samples=SAMPLES, sigmas=[1.0])
     (level,) = read.levels
     assert (level.overflowed, level.filter, level.loss.value) == (SAMPLES, None, np.inf)
-    told = sentences(read)
-    assert f"{SAMPLES} sequences overflowed" in told[1]
-    assert told[-1] == "layer 3: overflows on every sequence."
+    found = sentences(read)
+    assert f"{SAMPLES} sequences overflowed" in found[1]
+    assert found[-1] == "layer 3: overflows on every sequence."
     assert json.loads(json.dumps(read.as_dict(), allow_nan=False))["levels"][0]["filter"] is None
     assert tables(read)
 

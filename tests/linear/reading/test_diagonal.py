@@ -107,7 +107,7 @@ def test_a_random_network_is_not_diagonal_and_turning_it_changes_nothing(seed):
 
 
 def test_float32_weights_are_diagonal_to_their_own_rounding(seed):
-    planted = jax.tree.map(lambda part: part.astype(jnp.float32), diag_weights(seed, 3, 2))
+    planted = jax.tree.map(lambda part: np.asarray(part, np.float32), diag_weights(seed, 3, 2))
     found = nearest_diagonal(planted.full(7))
     assert found.weights.p_x.dtype == jnp.float32
     assert found.verdict == "diagonal"

@@ -31,10 +31,10 @@ print(json.dumps([answer.tolist() for answer in found]))
 
 def test_the_file_alone_predicts_as_the_network_does(seed, tmp_path):
     X, y, *_ = prompt(seed)
-    queries = jax.random.normal(jax.random.key(seed), (5, 4))
+    queries = jnp.asarray(np.random.default_rng(seed).standard_normal((5, 4)))
     networks = {
         "full": full_weights(seed, 3, 2),
-        "single": jax.tree.map(lambda part: part.astype(jnp.float32), diag_weights(seed, 3, 2)),
+        "single": jax.tree.map(lambda part: np.asarray(part, np.float32), diag_weights(seed, 3, 2)),
         "gd": least_squares_network(0.1, 2.0, 3),
     }
     paths = []
@@ -51,7 +51,7 @@ def test_the_file_alone_predicts_as_the_network_does(seed, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     for network, found in zip(networks.values(), json.loads(done.stdout), strict=True):
-        double = jax.tree.map(lambda part: part.astype(jnp.float64), network)
+        double = jax.tree.map(lambda part: np.asarray(part, np.float64), network)
         expected = token_form(double, X, y, queries).predictions[-1]
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
 
@@ -74,7 +74,9 @@ def test_only_an_earlier_export_is_replaced(seed, tmp_path):
     assert "n: 20" in path.read_text()
     assert list(tmp_path.iterdir()) == [path]
     path.write_text("mine = 1\n")
-    with pytest.raises(UserError, match=r"exists and is no export of attnlab; give a new file\.$"):
+    with pytest.raises(
+        UserError, match=r"exists and is not an export of attnlab; give a new file\.$"
+    ):
         export_numpy(network, path)
     assert path.read_text() == "mine = 1\n"
     with pytest.raises(UserError, match=r"^The exported file must end in \.py, got .*network\.txt"):

@@ -10,7 +10,7 @@ from attnlab.linear.noise import Fixed
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.reading.contexts import answers, contexts
 from attnlab.linear.reading.spectrum import exact_filter, fit_filter, ridge_filter
-from attnlab.linear.theory import constructions as constructions
+from attnlab.linear.theory import constructions
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from attnlab.linear.regressor.recursion import answers
 from attnlab.linear.regressor.scaling import restored, scaled
-from attnlab.linear.regressor.shipped import Network
+from attnlab.linear.regressor.shipped import RegressorNetwork
 
 
 class Problems(NamedTuple):
@@ -27,8 +27,10 @@ def study_problems(seed: int, count: int, d: int = 10, n: int = 20, high: float 
     return Problems(X, y, w, sigma)
 
 
-def excess_share(seed: int, network: Network, about: dict[str, Any], count: int) -> np.ndarray:
-    """The loss a shipped file tells, sequence by sequence, on fresh tokens of its training law.
+def excess_share(
+    seed: int, network: RegressorNetwork, about: dict[str, Any], count: int
+) -> np.ndarray:
+    """The loss that a shipped file records, for every sequence of fresh tokens of its law.
 
     Half of the inputs have variances C spread over U(0, decades) powers of 10, sigma is uniform up
     to the file's bound for sqrt(tr C) = sqrt(d); the loss is half the excess error over ridge that
@@ -56,7 +58,7 @@ def excess_share(seed: int, network: Network, about: dict[str, Any], count: int)
 
 
 def extreme_contexts(seed: int, n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Data that no training saw: outliers, one direction only, tiny and huge units, spikes."""
+    """Data unlike all training data: outliers, one direction only, tiny and huge units, spikes."""
     rng = np.random.default_rng((seed, n, d))
     plain = rng.standard_normal((n, d))
     spread = plain * np.geomspace(1, 1e-9, d)

@@ -1,7 +1,7 @@
-"""Made-up results of the study `linear`: what its cells would say if the paper's table were true.
+"""Invented results of the study `linear`: its cells as if the paper's table were true.
 
-Tests of claims start from these rows and break them. No number here was measured; the laws are the
-library's own.
+Tests of claims start from these rows and change them. No number here was measured; the laws are
+those of the library.
 """
 
 from collections.abc import Callable
@@ -12,9 +12,9 @@ from attnlab.lab.study import View
 from attnlab.linear.noise import parse_noise
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study import cells_constructions, cells_ridges, cells_state, evaluation, grids
-from attnlab.linear.study.cells import FAMILIES, Entry, Loss, TrainedLoss
+from attnlab.linear.study.cells import FAMILIES, LossRow, MatrixEntry, TrainedLossRow
 from attnlab.linear.study.table_1 import PAPER
-from attnlab.linear.theory import laws, rates
+from attnlab.linear.theory import convergence, laws
 
 BAYES = {f"uniform:{s}": v for s, v in enumerate((0, 0.0015, 0.0096, 0.0205, 0.0314, 0.0388))} | {
     "uniform:6": 0.0453,
@@ -87,7 +87,7 @@ def _loss(model: str, layers: int, read: int, sigma: float | None, value: float)
 
 def _network(model: str, config, depths: range) -> list[dict]:
     found = []
-    levels = evaluation.levels(config.sigma_max, config.sigma_points)
+    levels = evaluation.noise_levels(config.sigma_max, config.sigma_points)
     for depth in depths:
         every = config.profile == "every" or depth == depths[-1]
         for read in range(depth + 1):
@@ -101,18 +101,20 @@ def _network(model: str, config, depths: range) -> list[dict]:
 
 
 def _training(config) -> list:
-    told = {"iterations": 9, "stopped": "converged", "rounds_used": 0, "tail_holds": True}
+    ended = {"iterations": 9, "stopped": "converged", "rounds_used": 0, "tail_holds": True}
     model = FAMILIES[config.family]
     worse = 1 + 0.2 * config.run  # later runs are worse, and chosen by what they say
     return [
-        TrainedLoss(**{**row, "loss": worse * row["loss"]}, selection=worse, training=worse, **told)
+        TrainedLossRow(
+            **{**row, "loss": worse * row["loss"]}, selection=worse, training=worse, **ended
+        )
         for row in _network(model, config, range(1, config.depth + 1))
     ]
 
 
 def _baselines(config) -> list:
     names = ("CONSTRR", "ADARR", "TUNEDRR", "BAYES")
-    levels = evaluation.levels(config.sigma_max, config.sigma_points)
+    levels = evaluation.noise_levels(config.sigma_max, config.sigma_points)
     rows = [_loss(name, 0, 0, None, ridge_value(name, config.noise)) for name in names]
     rows += [_loss(*pair[:1], 0, 0, None, pair[1]) for pair in law_values(config.noise).items()]
     rows += [
@@ -120,12 +122,12 @@ def _baselines(config) -> list:
         for name in (*names, "oracle (unadjusted)")
         for s in levels
     ]
-    return [Loss(**row) for row in rows]
+    return [LossRow(**row) for row in rows]
 
 
 def _matrices(config) -> list:
     return [
-        Entry(name, layer, i, j, 1.0 if i == j else 0.05)
+        MatrixEntry(name, layer, i, j, 1.0 if i == j else 0.05)
         for name in "PQ"
         for layer in range(1, config.layers + 1)
         for i in range(1, 12)
@@ -145,7 +147,7 @@ def _state(config) -> list:
 
 def _cosine(config) -> list:
     mean = (config.d + 4) / config.n
-    quantile = rates.cosine_quantile(config.d, config.n)
+    quantile = convergence.cosine_quantile(config.d, config.n)
     beyond = 0 if config.n >= 5000 else config.contexts // 3
     return [cells_state.CosineFound(mean, 0.03 * mean, mean, quantile, quantile, beyond)]
 
@@ -158,7 +160,7 @@ def _rescaling(config) -> list:
 
 ROWS: dict[str, Callable] = {
     "linear_training": _training,
-    "linear_reference": lambda c: [Loss(**row) for row in _network("FULL", c, range(1, 8))],
+    "linear_reference": lambda c: [LossRow(**row) for row in _network("FULL", c, range(1, 8))],
     "linear_baselines": _baselines,
     "linear_matrices": _matrices,
     "linear_iterations": _iterations,
@@ -166,7 +168,7 @@ ROWS: dict[str, Callable] = {
     "linear_cosine": _cosine,
     "linear_least_squares": lambda c: [
         cells_constructions.LeastSquaresFound(
-            rates.layers_needed(c.kappa, c.precision),
+            convergence.layers_needed(c.kappa, c.precision),
             c.precision / 2,
             2 * c.precision,
             c.precision / 2,
@@ -182,10 +184,13 @@ ROWS: dict[str, Callable] = {
 }
 
 
+planned = cache(grids.cells)
+
+
 @cache
-def made_up(scale: str) -> View:
+def invented(scale: str) -> View:
     """A view in which the paper's table, the laws and the statements are true where they can be."""
-    results = {cell.key: ROWS[cell.kind.name](cell.config) for cell in grids.cells(scale, 0)}
+    results = {cell.key: ROWS[cell.kind.name](cell.config) for cell in planned(scale, 0)}
     return View(scale, 0, results)
 
 
@@ -193,7 +198,7 @@ def changed(view: View, *changes: tuple[str, Callable]) -> View:
     """The same with fields replaced; a change is (kind, f(config, row) -> new fields)."""
     results = dict(view.results)
     for kind, change in changes:
-        for cell in grids.cells(view.scale, view.seed):
+        for cell in planned(view.scale, view.seed):
             if cell.kind.name == f"linear_{kind}":
                 results[cell.key] = [
                     replace(row, **change(cell.config, row)) for row in results[cell.key]

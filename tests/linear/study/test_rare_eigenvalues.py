@@ -26,8 +26,8 @@ def test_with_one_input_the_error_is_that_of_the_moments_of_chi_squared(seed):
     np.testing.assert_allclose(found, [math.sqrt(0.5 / count), expected], rtol=1e-5)
 
 
-def test_what_hardly_an_evaluation_sees_has_no_say():
-    """A step that explodes far out: more sequences see further, so their error falls slower."""
+def test_eigenvalues_that_hardly_an_evaluation_contains_do_not_count():
+    """A step that diverges far out: more sequences reach further, so the error falls slower."""
     network = GDPlusPlus(jnp.zeros(1), jnp.array([-1.0]))
     problem = NoisyRegression(1, 4, Fixed(0))
     few, many = (standard_errors(network, problem, count)[1] for count in (100, 10_000))

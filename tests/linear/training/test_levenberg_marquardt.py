@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 
 from attnlab.errors import UserError
+from attnlab.linear.kernels.diagonal_jacobian import diagonal_jacobian
 from attnlab.linear.models.transformer import final_weights, spectral_form
 from attnlab.linear.models.weights import GDPlusPlus, Omegas
 from attnlab.linear.noise import Uniform
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.theory import laws
-from attnlab.linear.training.diagonal_jacobian import diagonal_jacobian
 from attnlab.linear.training.families import DiagonalLeastSquares, SpectralLeastSquares
 from attnlab.linear.training.fixed_sample import draw
 from attnlab.linear.training.levenberg_marquardt import (
     Diagnosis,
     NormalEquations,
-    Search,
-    SequenceLeastSquares,
+    SearchLimits,
     levenberg_marquardt,
 )
 from tests.conftest import in_double_precision
 from tests.linear.prompts import diag_weights, full_weights
+from tests.linear.training.sequence_least_squares import SequenceLeastSquares
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
@@ -62,14 +62,14 @@ def test_a_linear_problem_is_solved_in_a_step(seed):
     A, b = rng.standard_normal((7, 3, 4)), rng.standard_normal((7, 3))
     exact, *_ = np.linalg.lstsq(A.reshape(21, 4), b.reshape(21), rcond=None)
     problem = SequenceLeastSquares(affine, (A, b), chunk=3)
-    fit = levenberg_marquardt(problem, {"x": np.zeros(4)}, Search(2, 1e-12, damping=1e-14))
+    fit = levenberg_marquardt(problem, {"x": np.zeros(4)}, SearchLimits(2, 1e-12, damping=1e-14))
     np.testing.assert_allclose(fit.parameters["x"], exact, rtol=1e-9, atol=1e-12)
     assert (fit.iterations, fit.diagnosis) == (1, Diagnosis.CONVERGED)
 
 
 def test_the_curved_valley_of_rosenbrock_is_followed_to_its_end():
     problem = SequenceLeastSquares(rosenbrock, (np.ones(1),))
-    fit = levenberg_marquardt(problem, (np.array(-1.2), np.array(1.0)), Search(60, 1e-10))
+    fit = levenberg_marquardt(problem, (np.array(-1.2), np.array(1.0)), SearchLimits(60, 1e-10))
     np.testing.assert_allclose(fit.parameters, (1, 1), atol=1e-6)
     assert fit.objective < 1e-12
     assert fit.diagnosis is Diagnosis.CONVERGED
@@ -78,14 +78,16 @@ def test_the_curved_valley_of_rosenbrock_is_followed_to_its_end():
 def test_a_step_out_of_the_domain_is_not_taken():
     # The plain Gauss-Newton step from 5 is 5 - 5 log 5 < 0, where the logarithm is NaN.
     problem = SequenceLeastSquares(logarithm, (np.zeros((1, 1)),))
-    fit = levenberg_marquardt(problem, np.array([5.0]), Search(40, 1e-10, damping=1e-8))
+    fit = levenberg_marquardt(problem, np.array([5.0]), SearchLimits(40, 1e-10, damping=1e-8))
     assert fit.parameters[0] == pytest.approx(1, abs=1e-6)
 
 
 def test_the_objective_falls_at_every_step():
     problem = SequenceLeastSquares(rosenbrock, (np.ones(1),))
     start = (np.array(-1.2), np.array(1.0))
-    path = [levenberg_marquardt(problem, start, Search(k, 1e-10)).objective for k in range(12)]
+    path = [
+        levenberg_marquardt(problem, start, SearchLimits(k, 1e-10)).objective for k in range(12)
+    ]
     assert all(after < before for before, after in itertools.pairwise(path))
 
 
@@ -103,14 +105,16 @@ def test_the_diagnosis_names_why_the_search_stopped():
     stuck = levenberg_marquardt(Misled(), start)
     assert (stuck.diagnosis, stuck.parameters[0]) == (Diagnosis.NO_PROGRESS, 2.0)
     problem = SequenceLeastSquares(logarithm, (np.zeros((1, 1)),))
-    assert levenberg_marquardt(problem, start, Search(1)).diagnosis is Diagnosis.ITERATION_LIMIT
+    assert (
+        levenberg_marquardt(problem, start, SearchLimits(1)).diagnosis is Diagnosis.ITERATION_LIMIT
+    )
     lost = levenberg_marquardt(problem, -start)
     assert (lost.diagnosis, lost.parameters[0]) == (Diagnosis.NOT_FINITE, -2.0)
 
 
-@pytest.mark.parametrize("chunk", [3, 20])
+@pytest.mark.parametrize("chunk", [3])
 def test_sums_over_chunks_are_those_of_the_whole_jacobian(seed, sample, chunk):
-    weights = full_weights(seed, 2, 1)  # 100 parameters, 4 residuals
+    weights = full_weights(seed, 2, 1)  # 100 parameters, 4 residuals, and a last chunk of 2
     problem = SequenceLeastSquares(network, (sample.G, sample.oracle), sample.weight, chunk)
     f, gradient, curvature = problem.normal_equations(weights)
     theta, unravel = jax.flatten_util.ravel_pytree(weights)
@@ -127,7 +131,7 @@ def test_sums_over_chunks_are_those_of_the_whole_jacobian(seed, sample, chunk):
     np.testing.assert_allclose(curvature, J.T @ J, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("depth", [1, 2, 4])
+@pytest.mark.parametrize("depth", [1, 3])
 def test_the_written_out_jacobian_is_that_of_the_network(seed, sample, depth):
     rng = np.random.default_rng(seed)
     omegas = jnp.asarray(0.1 * rng.standard_normal((depth, 4)))
@@ -193,6 +197,6 @@ def test_data_that_cannot_be_fitted_get_a_sentence():
     with pytest.raises(UserError, match=r"^data must hold finite numbers only"):
         SequenceLeastSquares(affine, (np.full((1, 3, 4), np.nan), np.zeros((1, 3))))
     with pytest.raises(UserError, match=r"^iterations must be an integer of at least 0, got -1\.$"):
-        Search(-1)
+        SearchLimits(-1)
     with pytest.raises(UserError, match=r"^tolerance must be a finite number above 0, got 0\.$"):
-        Search(tolerance=0)
+        SearchLimits(tolerance=0)

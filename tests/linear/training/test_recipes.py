@@ -14,16 +14,18 @@ from attnlab.linear.noise import Categorical, Fixed, Uniform
 from attnlab.linear.problem import NoisyRegression, gram
 from attnlab.linear.theory.laws import one_layer_loss, one_layer_step, oracle_loss
 from attnlab.linear.training import recipes
+from attnlab.linear.training.batches import draw_batch, noise_tables, with_noise
 from attnlab.linear.training.recipes import (
     PAPER,
     Recipe,
     RegressionLoss,
     RegressionMember,
     near,
-    noise_tables,
     small_random,
     train_regression,
 )
+from attnlab.linear.training.train import train
+from attnlab.stats import agree
 from attnlab.training.population import member_keys
 from attnlab.training.schedule import Betas, Schedule, warmup_cosine
 
@@ -85,14 +87,14 @@ def test_a_batch_with_its_noise_is_the_gram_matrix_of_its_tokens(seed):
     problem = NoisyRegression(3, 6, Fixed(0), (1.0, 0.5, 2.0))
     with jax.enable_x64(True):
         key = jax.random.key(seed)
-        drawn = recipes.draw(problem, key, 4, np.float64)
+        drawn = draw_batch(problem, key, 4, np.float64)
         for_normals, _ = jax.random.split(key)
         normals = jax.random.normal(for_normals, (4, 8, 4), np.float64)
         for index, sigma in enumerate((0.0, 0.3, 1.0, 4.0)):
             X = normals[index, 2:, :-1] * np.sqrt(np.array(problem.variance))
             w = normals[index, 0, :-1]
             known = gram(X, X @ w + sigma * normals[index, 2:, -1])
-            found = recipes.with_noise(drawn.G[index], drawn.w[index], sigma)
+            found = with_noise(drawn.G[index], drawn.w[index], sigma)
             np.testing.assert_allclose(found, known, rtol=1e-12, atol=1e-12)
 
 
@@ -222,6 +224,15 @@ def test_one_full_layer_reaches_the_law_of_one_layer(trained, seed):
     assert (excess > -Z * error).all()
     assert (excess < Z * error + JITTER * known).all()
     assert (Z * error < 0.01 * known).all()
+
+
+def test_the_front_door_trains_full_matrices_by_adam(seed):
+    problem = dataclasses.replace(PROBLEM, noise=LAWS[0])
+    (network,) = train(problem, "full", 1, seed=seed, effort=RECIPE, steps=STEPS)
+    assert (network.family, network.depth) == ("FULL", 1)
+    assert network.about["status"] == f"trained for {STEPS} steps"
+    law = one_layer_loss(problem)
+    assert agree(network.loss, law, slack=JITTER * law.value).agrees
 
 
 def test_the_held_out_score_is_the_adjusted_loss_of_its_law(trained):

@@ -1,11 +1,16 @@
-"""The shipped networks: packed and read back whole, chosen by their recorded loss, never silent."""
+"""The shipped networks: packed and read back whole, and chosen by their recorded loss."""
 
 import numpy as np
 import pytest
+from scripts.pack_axis_networks import pack
 
 from attnlab.errors import AttnlabError, UserError
-from attnlab.linear.weights import shipped as reference
-from attnlab.linear.weights.pack import pack
+from attnlab.linear.models.network import Network
+from attnlab.linear.noise import Uniform
+from attnlab.linear.problem import NoisyRegression
+from attnlab.linear.study import shipped_table
+from attnlab.linear.study.table_1 import LAWS
+from attnlab.linear.weights.shipped import shipped
 
 
 def _npz(path, **losses):
@@ -23,14 +28,15 @@ def test_packing_keeps_every_bit_and_says_how_it_was_made(tmp_path):
     given = _npz(tmp_path / "full.npz", run0=0.2, run1=0.1)
     target = tmp_path / "packed.safetensors"
     assert pack(tmp_path / "full.npz", target, {"card": "a card"}) == 2
-    assert reference.laws(target) == ["uniform:5"]
-    assert reference.runs("uniform:5", target) == [0, 1]
-    assert reference.depths("uniform:5", 1, target) == [2]
-    network = reference.network("uniform:5", 1, 2, target)
-    assert np.array_equal(network.P, given["uniform:5/1/2/P"])
-    assert np.array_equal(network.Q, given["uniform:5/1/2/Q"])
-    assert reference.best_run("uniform:5", 2, target) == 1
-    assert reference.shipped(target).provenance == {"card": "a card"}
+    held = shipped(target)
+    assert held.laws == ["uniform:5"]
+    assert held.runs("uniform:5") == [0, 1]
+    assert held.depths("uniform:5", 1) == [2]
+    weights = held.weights("uniform:5", 1, 2)
+    assert np.array_equal(weights.P, given["uniform:5/1/2/P"])
+    assert np.array_equal(weights.Q, given["uniform:5/1/2/Q"])
+    assert held.best_run("uniform:5", 2) == 1
+    assert held.provenance == {"card": "a card"}
 
 
 def test_other_networks_have_another_digest(tmp_path):
@@ -39,14 +45,14 @@ def test_other_networks_have_another_digest(tmp_path):
         _npz(tmp_path / f"{name}.npz", **losses)
         files.append(tmp_path / f"{name}.safetensors")
         pack(tmp_path / f"{name}.npz", files[-1], {})
-    same, again, other = (reference.digest("uniform:5", file) for file in files)
+    same, again, other = (shipped(file).digest("uniform:5") for file in files)
     assert same == again != other
 
 
 def test_a_loss_that_overflowed_is_never_the_best(tmp_path):
     _npz(tmp_path / "full.npz", run0=np.inf, run1=3.0)
     pack(tmp_path / "full.npz", tmp_path / "packed", {})
-    assert reference.best_run("uniform:5", 2, tmp_path / "packed") == 1
+    assert shipped(tmp_path / "packed").best_run("uniform:5", 2) == 1
 
 
 def test_a_lower_loss_with_a_heavy_tail_is_not_the_best(tmp_path):
@@ -54,7 +60,7 @@ def test_a_lower_loss_with_a_heavy_tail_is_not_the_best(tmp_path):
     arrays["uniform:5/1/2/loss"][1] = 0.05  # 0.6 + 3 x 0.05 is below 0.5 + 3 x 0.1
     np.savez(tmp_path / "tail.npz", **arrays)
     pack(tmp_path / "tail.npz", tmp_path / "packed", {})
-    assert reference.best_run("uniform:5", 2, tmp_path / "packed") == 1
+    assert shipped(tmp_path / "packed").best_run("uniform:5", 2) == 1
 
 
 def test_what_is_no_such_file_is_refused_in_one_sentence(tmp_path):
@@ -65,18 +71,49 @@ def test_what_is_no_such_file_is_refused_in_one_sentence(tmp_path):
         pack(tmp_path / "short.npz", tmp_path / "packed", {})
     (tmp_path / "text").write_text("no networks")
     with pytest.raises(AttnlabError, match="cannot be read"):
-        reference.shipped(tmp_path / "text")
-    with pytest.raises(UserError, match="There is no reference network uniform:5/0/99"):
-        reference.network("uniform:5", 0, 99)
+        shipped(tmp_path / "text")
+    with pytest.raises(UserError, match="There is no shipped network uniform:5/0/99"):
+        shipped().weights("uniform:5", 0, 99)
+    with pytest.raises(
+        UserError, match=r"^There is no shipped network of 99 layers on 'uniform:5'"
+    ):
+        shipped().network("uniform:5", 99)
+    with pytest.raises(
+        UserError, match=r"^noise must be one of categorical:1,3, .*, got 'fixed:1'"
+    ):
+        shipped().network("fixed:1", 2)
 
 
 def test_every_shipped_network_is_whole_and_has_its_provenance():
-    held = reference.shipped()
+    held = shipped()
     assert {"command", "card", "versions", "seconds", "date"} <= set(held.provenance)
-    for law in reference.laws():
-        for run in reference.runs(law):
-            for depth in reference.depths(law, run):
-                network = reference.network(law, run, depth)
-                assert network.P.shape == network.Q.shape == (depth, 1, 11, 11)
-                assert np.isfinite(network.P).all()
-                assert np.isfinite(reference.recorded_loss(law, run, depth)).all()
+    for law in held.laws:
+        for run in held.runs(law):
+            for depth in held.depths(law, run):
+                weights = held.weights(law, run, depth)
+                assert weights.P.shape == weights.Q.shape == (depth, 1, 11, 11)
+                assert np.isfinite(weights.P).all()
+                assert np.isfinite(held.recorded_loss(law, run, depth)).all()
+
+
+def test_the_table_of_the_study_is_that_of_the_file():
+    held = shipped()
+    assert set(shipped_table.DIGESTS) == set(held.laws) == set(LAWS)
+    for law, digest in shipped_table.DIGESTS.items():
+        assert held.digest(law) == digest
+        assert tuple(held.runs(law)) == shipped_table.RUNS
+    assert shipped_table.HEAT_MAP_DEPTH in held.depths("categorical:1,3", 0)
+
+
+def test_a_network_of_the_collection_has_its_problem_and_its_loss():
+    held = shipped()
+    network = held.network(Uniform(5), 4)
+    assert isinstance(network, Network)
+    assert (network.family, network.depth) == ("FULL", 4)
+    assert network.problem == NoisyRegression(10, 20, Uniform(5))
+    run = held.best_run("uniform:5", 4)
+    assert network.about["run"] == run
+    assert network.loss.value == held.recorded_loss("uniform:5", run, 4)[0]
+    assert len(repr(held)) < 100
+    assert len(repr(network)) < 200
+    assert held._repr_html_().count("<tr>") == 1 + len(LAWS)

@@ -1,1 +1,5 @@
-"""Loss, answers and Jacobians of many small networks at once, in CUDA C++ and in plain JAX."""
+"""Fast implementations of the linear recursion, for CPUs and GPUs.
+
+The definition of the recursion is `attnlab.linear.models.transformer`, against which each of them
+is tested.
+"""

@@ -1,7 +1,9 @@
-"""Many networks of `axis_weights` on many sequences: answers, and their Jacobian in the weights.
+"""Answers of many axis networks on many sequences, and their Jacobian in the weights.
 
-On a GPU with nvcc these are the kernels of `cuda/axis_network.cu`, a thread a sequence; elsewhere
-`jax.vmap` of `final_weights`, which is their test. The sequences are the last axis.
+On a GPU with nvcc these are the kernels of `cuda/axis_network.cu`, with one thread per sequence.
+They stay for their speed: the search of `attnlab.linear.training.fresh_sample` spends its time
+here. Elsewhere the answers are `jax.vmap` of `final_weights`, which is also the test of the
+kernels. The sequences are the last axis.
 """
 
 import itertools
@@ -19,16 +21,16 @@ from attnlab.linear.models.axis import AxisWeights
 from attnlab.linear.models.transformer import final_weights
 
 DEEPEST = 16
-"""Layers that the kernels have room for."""
+"""The most layers that the kernels can hold."""
 
 
 @partial(jax.jit, static_argnames="kernel")
 def answers(
     weights: AxisWeights, G: Float[Array, "sequences p p"], kernel: bool | None = None
 ) -> Float[Array, "members d sequences"]:
-    """w^L of every network (a leading axis of `weights`) on every one of the same sequences.
+    """w^L of every network (the first axis of `weights`) on every sequence.
 
-    `kernel` is whether to call the compiled kernel; where there is one unless given.
+    `kernel` says whether to call the compiled kernel; it is called where there is one by default.
     """
     if _chosen(kernel, weights):
         return _call_answers(weights, packed(G)[None], keep=False)[0]
@@ -40,7 +42,7 @@ def answers(
 def answers_and_jacobian(
     weights: AxisWeights, G: Float[Array, "members sequences p p"], kernel: bool | None = None
 ) -> tuple[Float[Array, "members d sequences"], Float[Array, "members numbers d sequences"]]:
-    """w^L of every network on its own sequences, and its derivative in the network's numbers.
+    """w^L of every network on sequences of its own, and its derivative in the network's numbers.
 
     The numbers are in the order of `ravel_pytree` of one network.
     """
@@ -51,18 +53,18 @@ def answers_and_jacobian(
 
 
 def numbers(weights: AxisWeights) -> Float[Array, "members numbers"]:
-    """The weights of every network in a row."""
+    """All weights of every network, as one row per network."""
     return jax.vmap(lambda one: ravel_pytree(one)[0])(weights)
 
 
 def from_numbers(like: AxisWeights, theta: Float[Array, "members numbers"]) -> AxisWeights:
-    """The networks with these numbers, in the shapes of those of `like`."""
+    """The networks with these numbers, with the shapes of the networks `like`."""
     _, unravel = ravel_pytree(jax.tree.map(lambda leaf: leaf[0], like))
     return jax.vmap(unravel)(theta)
 
 
 def packed(G: Float[Array, "sequences p p"]) -> Float[Array, "packed sequences"]:
-    """The lower halves of symmetric matrices, row by row, sequences last."""
+    """The lower halves of symmetric matrices by rows, with the sequences as the last axis."""
     rows, columns = np.tril_indices(G.shape[-1])
     return G[:, rows, columns].T
 
@@ -77,7 +79,8 @@ def _one(weights: AxisWeights, G: Float[Array, "p p"]) -> Float[Array, "members 
 
 
 def _answer(weights: AxisWeights, G: Float[Array, "p p"]) -> Float[Array, " d"]:
-    # Layers written out are half as many kernels on a GPU, and more to compile elsewhere.
+    # On a GPU unrolled layers need half as many kernel launches; elsewhere they only cost time to
+    # compile.
     return final_weights(weights, G, unroll=jax.default_backend() == "gpu")
 
 
@@ -93,7 +96,7 @@ def _with_jacobian(weights: AxisWeights, G: Float[Array, "sequences p p"]) -> tu
 
 
 def _by_layer(weights: AxisWeights) -> Float[Array, "members layers numbers"]:
-    """p, p_rest, q, q_rest of every layer in a row."""
+    """p, p_rest, q and q_rest of every layer, as one row per layer."""
     members, layers = weights.p_rest.shape
     parts = (weights.p, weights.p_rest, weights.q, weights.q_rest)
     return jnp.concatenate([part.reshape(members, layers, -1) for part in parts], axis=2)
@@ -102,7 +105,7 @@ def _by_layer(weights: AxisWeights) -> Float[Array, "members layers numbers"]:
 def _kernel(
     symbol: str, weights: AxisWeights, lowers: Float[Array, "*some packed sequences"]
 ) -> tuple[str, int]:
-    """The name of a kernel for these networks and packed matrices, and d of the matrices."""
+    """The name of a kernel for these networks and packed matrices, and the matrices' d."""
     side = next(p for p in itertools.count(2) if p * (p + 1) // 2 == lowers.shape[-2])
     sizes = {"SIDE": side, "AXES": weights.axes, "DEEPEST": DEEPEST}
     return compiled.target("axis_network.cu", symbol, lowers.dtype, **sizes), side - 1
@@ -111,7 +114,7 @@ def _kernel(
 def _call_answers(
     weights: AxisWeights, G: Float[Array, "some packed sequences"], keep: bool
 ) -> Sequence[Array]:
-    """w, and G before every layer where it is to be kept."""
+    """w, and G before every layer if `keep` is set."""
     members, layers = weights.p_rest.shape
     name, d = _kernel("axis_answers", weights, G)
     shapes = [(members, d, G.shape[2]), (members if keep else 0, layers, *G.shape[1:])]

@@ -1,26 +1,25 @@
-"""Loss and gradient of a FULL linear transformer over a batch of Gram matrices, written for speed.
+"""Loss and gradient of FULL linear transformers over a batch of Gram matrices, for CPUs.
 
-Source: Vladymyrov et al. (arXiv 2402.14180); the mathematics is that of `final_weights` in
-`linear_transformer` with the reverse pass by hand, and `jax.vmap` of that function is its test.
-A batch of (d+1) x (d+1) products is slow as such; here the sequences are the innermost axis, a
-few lanes of them at a time, so that a product is d + 1 vector multiply-adds that stay in cache.
+Source: Vladymyrov et al. (arXiv 2402.14180). The mathematics is that of `final_weights` in
+`attnlab.linear.models.transformer`, with the reverse pass written by hand; `jax.vmap` of that
+function is its test. It stays for its speed on a CPU, which `benchmarks/linear.py` measures against
+plain XLA and PyTorch, and as the test of the fused GPU kernel in `gram_cuda`. The layout is that of
+`simd_layout`: the sequences are the innermost axis, and a product stays in the cache.
 """
 
-from collections.abc import Callable, Iterable
-from functools import partial, reduce
-from operator import add
+from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from attnlab.errors import UserError
+from attnlab.linear.kernels.simd_layout import Matrices, matrix_product, sum_terms
 from attnlab.linear.models.weights import FullWeights
 
-LANE_BYTES = 128
-"""Bytes of the innermost axis: two operands of 11 x 11 such lanes fit a first-level cache."""
-
-Matrices = Float[Array, "blocks p p lanes"]
+SIMD_BYTES = 128
+"""Bytes of the innermost axis: two operands of 11 x 11 such rows fit into a first-level cache."""
 
 
 @partial(jax.jit, static_argnames="chunk")
@@ -30,26 +29,36 @@ def loss_and_gradient(
     targets: Float[Array, "batch d"],
     chunk: int | None = None,
 ) -> tuple[Float[Array, ""], FullWeights]:
-    """The mean of 1/2 ||w^L(G) - target||^2 over the batch and its gradient in the weights.
+    """The mean of 1/2 ||w^L(G) - target||^2 over the batch, and its gradient in the weights.
 
-    G must be symmetric, as a Gram matrix is. The batch is worked off `chunk` sequences at a time
-    (512, or half of a smaller batch), so memory beyond the batch itself does not grow with it. For
-    a population, `jax.vmap` over the weights, with a `chunk` that many times smaller on a CPU; on a
-    GPU, take the whole batch as one. Compile time grows with the depth.
+    For a population use `jax.vmap` over the weights. Compile time grows with the depth.
+
+    Parameters
+    ----------
+    weights
+        One FULL network.
+    G
+        Gram matrices, which must be symmetric.
+    targets
+        The weights that the network should answer with, one row per sequence.
+    chunk
+        Sequences computed at once: 512, or half of a smaller batch, unless given. Memory beyond
+        the batch itself does not grow with the batch. For a population on a CPU, divide it by the
+        number of members; on a GPU, take the whole batch.
     """
     batch, p = _check(weights, G, targets)
-    lanes = LANE_BYTES // G.dtype.itemsize
-    # Two chunks at least: XLA undoes a loop of one, and then sees through a G that is a constant.
+    width = SIMD_BYTES // G.dtype.itemsize
+    # At least two chunks, because XLA unrolls a loop of one and folds a constant G into it.
     chunk = min(512, -(-batch // 2)) if chunk is None else min(chunk, batch)
-    blocks = -(-chunk // lanes)
-    # A sequence of zeros answers w = 0: added ones cost no loss and have no gradient.
-    added = -batch % (blocks * lanes)
-    G = jnp.pad(G, ((0, added), (0, 0), (0, 0))).reshape(-1, blocks, lanes, p, p)
-    targets = jnp.pad(targets, ((0, added), (0, 0))).reshape(-1, blocks, lanes, p - 1)
+    blocks = -(-chunk // width)
+    # The network answers a sequence of zeros with w = 0: padding changes neither loss nor gradient.
+    added = -batch % (blocks * width)
+    G = jnp.pad(G, ((0, added), (0, 0), (0, 0))).reshape(-1, blocks, width, p, p)
+    targets = jnp.pad(targets, ((0, added), (0, 0))).reshape(-1, blocks, width, p - 1)
 
     def one(total: tuple[Array, FullWeights], chunk: tuple[Array, Array]):
-        lanes_last = (jnp.moveaxis(part, 1, -1) for part in chunk)
-        return jax.tree.map(jnp.add, total, _sums(weights, *lanes_last)), None
+        simd_layout = (jnp.moveaxis(part, 1, -1) for part in chunk)
+        return jax.tree.map(jnp.add, total, _sums(weights, *simd_layout)), None
 
     zero = jnp.zeros((), G.dtype), jax.tree.map(jnp.zeros_like, weights)
     total, _ = jax.lax.scan(one, zero, (G, targets))
@@ -57,9 +66,9 @@ def loss_and_gradient(
 
 
 def _sums(
-    weights: FullWeights, G: Matrices, targets: Float[Array, "blocks d lanes"]
+    weights: FullWeights, G: Matrices, targets: Float[Array, "blocks d simd"]
 ) -> tuple[Float[Array, ""], FullWeights]:
-    """Loss and gradient summed over the sequences.
+    """Loss and gradient, summed over the sequences.
 
     A layer is S = sum_k P_k G Q_k, T = I + S, G' = T G T^T. With H = dl/dG' (symmetric), and for
     the last row R of T_L ... T_1 with row = (T_L ... T_{l+1})[-1], column = T_{l-1} ... T_1 dl/dR:
@@ -68,13 +77,13 @@ def _sums(
     """
     run = partial(_run, G[0, 0, 0, 0])
     layers = range(weights.depth)
-    P, Q = (_per_head(factor) for factor in (weights.P, weights.Q))
+    P, Q = (_per_head(jnp.asarray(factor)) for factor in (weights.P, weights.Q))
     Gs, GQ, T = [G], [], []
     for i in layers:
-        GQ.append([run(_product, Gs[i], Q_k) for Q_k in Q[i]])
+        GQ.append([run(matrix_product, Gs[i], Q_k) for Q_k in Q[i]])
         T.append(run(_transfer, P[i], GQ[i]))
         if i < weights.depth - 1:
-            Gs.append(run(_times_transposed, run(_product, T[i], Gs[i]), T[i]))
+            Gs.append(run(_times_transposed, run(matrix_product, T[i], Gs[i]), T[i]))
     rows = [jnp.zeros_like(G[:, 0]).at[:, -1].set(1)]
     for T_l in reversed(T):
         rows.insert(0, run(_row_product, rows[0], T_l))
@@ -86,7 +95,7 @@ def _sums(
 
     H, dP, dQ = None, [], []
     for i in reversed(layers):
-        HT = None if H is None else run(_product, H, T[i])
+        HT = None if H is None else run(matrix_product, H, T[i])
         dS = run(_increment_gradient, HT, Gs[i], rows[i + 1], columns[i])
         PdS = [run(_transposed_times, P_k, dS) for P_k in P[i]]
         dP.insert(0, jnp.stack([_contract(dS, GQ_k) for GQ_k in GQ[i]]))
@@ -98,56 +107,47 @@ def _sums(
 
 def _transfer(P: list[Array], GQ: list[Array]) -> Matrices:
     """T = I + sum_k P_k G Q_k."""
-    S = _total(_product(P_k, GQ_k) for P_k, GQ_k in zip(P, GQ, strict=True))
+    S = sum_terms(matrix_product(P_k, GQ_k) for P_k, GQ_k in zip(P, GQ, strict=True))
     return jnp.eye(S.shape[1], dtype=S.dtype)[None, :, :, None] + S
 
 
 def _increment_gradient(HT: Array | None, G: Array, row: Array, column: Array) -> Matrices:
-    """dl/dS = 2 H T G + row column^T; no G comes after the last layer, so no H."""
+    """dl/dS = 2 H T G + row column^T; there is no H after the last layer."""
     read = row[:, :, None] * column[:, None, :]
-    return read if HT is None else 2 * _product(HT, G) + read
+    return read if HT is None else 2 * matrix_product(HT, G) + read
 
 
 def _summed(PdS: list[Array], Q: list[Array]) -> Matrices:
     """sum_k P_k^T dl/dS Q_k^T."""
-    return _total(_times_transposed(PdS_k, Q_k) for PdS_k, Q_k in zip(PdS, Q, strict=True))
+    return sum_terms(_times_transposed(PdS_k, Q_k) for PdS_k, Q_k in zip(PdS, Q, strict=True))
 
 
 def _gram_gradient(T: Array, HT: Array | None, dG: Array) -> Matrices:
-    """dl/dG = T^T H T + sym(what comes through S)."""
+    """dl/dG = T^T H T + sym(dl/dG through S)."""
     through = (dG + _transpose(dG)) / 2
     return through if HT is None else _transposed_times(T, HT) + through
 
 
-def _product(A: Array, B: Array) -> Array:
-    """A B, sequence by sequence, as d + 1 multiply-adds of whole lanes."""
-    return _total(A[:, :, k, None] * B[:, None, k] for k in range(B.shape[1]))
-
-
 def _times_transposed(A: Array, B: Array) -> Array:
-    return _product(A, _transpose(B))
+    return matrix_product(A, _transpose(B))
 
 
 def _transposed_times(A: Array, B: Array) -> Array:
-    return _product(_transpose(A), B)
+    return matrix_product(_transpose(A), B)
 
 
 def _row_product(row: Array, T: Array) -> Array:
-    return _total(row[:, k, None] * T[:, k] for k in range(T.shape[1]))
+    return sum_terms(row[:, k, None] * T[:, k] for k in range(T.shape[1]))
 
 
 def _column_product(T: Array, column: Array) -> Array:
-    return _total(T[:, :, k] * column[:, k, None] for k in range(T.shape[1]))
+    return sum_terms(T[:, :, k] * column[:, k, None] for k in range(T.shape[1]))
 
 
 def _contract(A: Matrices, B: Matrices) -> Float[Array, "p p"]:
-    """The sum over the sequences of A B^T."""
+    """A B^T, summed over the sequences."""
     A, B = (part.reshape(*part.shape[:2], -1) for part in (A, B))
     return jnp.einsum("nic,nkc->nik", A, B, precision="highest").sum(0)
-
-
-def _total(terms: Iterable[Array]) -> Array:
-    return reduce(add, terms)
 
 
 def _transpose(X: Array) -> Array:
@@ -161,9 +161,9 @@ def _per_head(factors: Float[Array, "layers heads p p"]) -> list[list[Array]]:
 def _run(witness: Float[Array, ""], product: Callable[..., Array], *operands) -> Array:
     """`product(*operands)`, computed once and kept in memory.
 
-    On a CPU, XLA merges a product into the next one and then computes it anew for each of the
-    d + 1 terms there; `jax.lax.optimization_barrier` is dropped before that. A branch is not
-    merged, and this one is always taken but for an input that is NaN, whose answer is NaN.
+    On a CPU, XLA merges a product into the next one and computes it again for each of the d + 1
+    terms there; `jax.lax.optimization_barrier` is removed before that happens. A branch is never
+    merged, and this branch is always taken unless the input is NaN, where the result is NaN.
     """
     shape = jax.eval_shape(product, *operands)
 

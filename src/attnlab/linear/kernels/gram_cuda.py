@@ -1,7 +1,8 @@
-"""The loss and gradient of `batched_gram` as one GPU kernel, a group of threads a sequence.
+"""The loss and gradient of `gram` as one GPU kernel, with a group of threads per sequence.
 
-The kernel is `cuda/full_network.cu`: the matrices of all layers stay on the chip, a thread has one
-row of each. It needs nvcc and serves one head and d <= 15; its test is `batched_gram`.
+The kernel is `cuda/full_network.cu`: the matrices of all layers stay on the chip, and a thread has
+one row of each. It needs nvcc and serves one head and d <= 15. It stays for its speed on a GPU,
+which `benchmarks/linear_gpu.py` measures; its test is `gram.loss_and_gradient`.
 """
 
 import jax
@@ -14,16 +15,16 @@ from attnlab.linear.models.weights import FullWeights
 
 LARGEST_SIDE, DEEPEST = 16, 16
 GROUPS = 4096
-"""Groups of threads that fill a GPU; each adds up the gradients of its sequences."""
+"""Groups of threads that fill a GPU; each sums the gradients of its sequences."""
 
 
 @jax.jit
 def loss_and_gradient(
     weights: FullWeights, G: Float[Array, "batch p p"], targets: Float[Array, "batch d"]
 ) -> tuple[Float[Array, " members"], FullWeights]:
-    """As `batched_gram.loss_and_gradient`, for a population: a leading axis of `weights`.
+    """`gram.loss_and_gradient` of a population, which is the first axis of `weights`.
 
-    All members see the same sequences.
+    All members have the same sequences.
     """
     members, layers, heads, p, _ = weights.P.shape
     if heads != 1 or layers > DEEPEST or p > LARGEST_SIDE:

@@ -1,1 +1,1 @@
-"""Linear transformers, their state, and the predictors they are compared with: ridges and Bayes."""
+"""Linear transformers, and the predictors they are compared with: ridges and Bayes."""

@@ -1,10 +1,11 @@
-"""FULL with a few input directions singled out: the family that trained FULL networks live near.
+"""Networks that treat k input directions differently from the others.
 
-Source of the model: Vladymyrov et al. (arXiv 2402.14180). The loss does not change when inputs are
-rotated, and a diagonal network respects that. Trained FULL networks do better by breaking the
-symmetry in one direction x_1, which the layers use as a memory for what the labels say (found
-here): P and Q are a 2 x 2 matrix on (x_1, y) and a number on x_2 .. x_d, ten numbers a layer. With
-k directions the matrix is on (x_1, .., x_k, y).
+Source of the model: Vladymyrov et al. (arXiv 2402.14180). The loss does not change when the inputs
+are rotated, and neither do the answers of a diagonal network. Networks that break this symmetry in
+one direction x_1 do better (this was found here and is not in the paper): their layers store
+information about the labels in x_1. P and Q are a 2 x 2 matrix on (x_1, y) and one number on
+x_2 .. x_d, which makes ten numbers per layer. With k directions the matrix acts on
+(x_1, .., x_k, y).
 """
 
 from typing import final
@@ -12,14 +13,10 @@ from typing import final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from attnlab.errors import UserError
-from attnlab.linear.models.weights import DiagWeights, FullWeights
-
-Numbers = Array | np.ndarray
-"""Networks are put together on the host and trained on a device."""
+from attnlab.linear.models.weights import DiagWeights, FullWeights, Numbers
 
 
 @final
@@ -47,11 +44,11 @@ class AxisWeights(eqx.Module):
 
     @property
     def axes(self) -> int:
-        """k."""
+        """The number k of directions that are treated differently."""
         return self.p.shape[-1] - 1
 
     def increment(self, G: Float[Array, "p p"]) -> Float[Array, "p p"]:
-        """P G Q of one layer, d >= k."""
+        """P G Q of one layer; d must be at least k."""
         return _left(self.q.T, self.q_rest, _left(self.p, self.p_rest, G).T).T
 
     def full(self, d: int) -> FullWeights:
@@ -65,7 +62,10 @@ class AxisWeights(eqx.Module):
         )
 
     def balanced(self) -> "AxisWeights":
-        """The same network with |P| = |Q| in every layer: the scale between them is free."""
+        """The same network with |P| = |Q| in every layer.
+
+        P times a number and Q divided by it are the same layer, so the ratio of norms is free.
+        """
         p, q = _square(self.p, self.p_rest), _square(self.q, self.q_rest)
         usable = (p > 0) & (q > 0)
         scale = jnp.where(usable, (q / jnp.where(usable, p, 1)) ** 0.25, 1)
@@ -76,11 +76,11 @@ class AxisWeights(eqx.Module):
 
 
 def on_axis(weights: DiagWeights, axes: int = 1) -> AxisWeights:
-    """A diagonal network with one head, which uses no axis."""
+    """A diagonal one-head network as a member of this family, all directions treated alike."""
     if weights.heads != 1:
         raise UserError(f"weights must have one head, got {weights.heads}.")
 
-    def block(x: Array, y: Array) -> Array:
+    def block(x: Numbers, y: Numbers) -> Array:
         return jax.vmap(jnp.diag)(jnp.concatenate([x] * axes + [y], axis=1))
 
     return AxisWeights(
@@ -92,7 +92,7 @@ def on_axis(weights: DiagWeights, axes: int = 1) -> AxisWeights:
 
 
 def _left(block: Numbers, rest: Numbers, G: Array) -> Array:
-    """P G for one of the patterned matrices."""
+    """P G for the matrix P given by its block on (x_1, .., x_k, y) and its number on the rest."""
     k = len(block) - 1
     ends = jnp.dot(block, jnp.concatenate([G[:k], G[-1:]]), precision="highest")
     return jnp.concatenate([ends[:k], rest * G[k:-1], ends[k:]])

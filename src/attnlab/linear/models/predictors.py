@@ -1,8 +1,10 @@
-"""Reference predictors of noisy regression: each answers `predictor(X, y, queries)`.
+"""Predictors of noisy regression: each answers a prompt, `predictor(prompt)`.
 
-Source: Vladymyrov et al. (arXiv 2402.14180), Section 6. All that any of them uses of the context is
-its Gram matrix, so `predictor.weights(G, n)` is the whole of it; a linear transformer answers the
-same two calls. The Bayes predictor is in `bayes_regression`, the tuning in `tuned_ridge`.
+Source: Vladymyrov et al. (arXiv 2402.14180), Section 6. All of them, linear transformers included,
+predict with a linear function of the query and use nothing of the context but its Gram matrix.
+`predictor.weights(G, n)` is therefore the whole predictor, and the fast way to call it on many
+sequences. The Bayes predictor is in `attnlab.linear.models.bayes`, and the tuning of the ridge
+constants in `attnlab.linear.models.tuned_ridge`.
 """
 
 from abc import abstractmethod
@@ -19,33 +21,37 @@ from attnlab.errors import UserError
 from attnlab.linear.models.transformer import final_weights, implicit_weights
 from attnlab.linear.models.weights import Weights
 from attnlab.linear.noise import NoiseLaw
-from attnlab.linear.problem import gram, sums
+from attnlab.linear.problem import Prompt, gram, sums
 
 Scalar = float | Float[Array, ""]
 
 
-class Predictor(eqx.Module):
+class LinearPredictor(eqx.Module):
     """Anything that answers a prompt with a linear function of the query."""
 
     @abstractmethod
     def weights(self, G: Float[Array, "p p"], n: int) -> Float[Array, "*stages d"]:
         """The w of the prediction <w, x_t>, from the Gram matrix of n context tokens."""
 
-    def __call__(
+    def __call__(self, prompt: Prompt) -> Float[Array, "*stages"]:
+        """The prediction for the query of one prompt."""
+        return self.predict(prompt.X, prompt.y, prompt.query[None])[..., 0]
+
+    def predict(
         self, X: Float[Array, "n d"], y: Float[Array, " n"], queries: Float[Array, "q d"]
     ) -> Float[Array, "*stages q"]:
-        """The predictions for every query, from the tokens."""
+        """The predictions for several queries of one context."""
         check_prompt(X, y, queries)
         try:
-            return _answers(self, X, y, queries)
+            return _predictions(self, X, y, queries)
         except UserError as error:
-            # The compiler appends a note on its own frames, which is nothing to tell a user.
+            # Equinox appends a note about its own stack frames, which does not help a user.
             raise UserError(str(error)) from None
 
 
 @final
-class OLS(Predictor):
-    """w* = Sigma^-1 alpha."""
+class OLS(LinearPredictor):
+    """Ordinary least squares, w* = Sigma^-1 alpha."""
 
     def weights(self, G: Float[Array, "p p"], n: int) -> Float[Array, " d"]:
         require_more_tokens("OLS", G, n, 0)
@@ -53,8 +59,11 @@ class OLS(Predictor):
 
 
 @final
-class Ridge(Predictor):
-    """Ridge with a known noise level, (Sigma + sigma^2 I)^-1 alpha: the oracle where it is true."""
+class Ridge(LinearPredictor):
+    """Ridge with a given noise level, (Sigma + sigma^2 I)^-1 alpha.
+
+    It is the oracle on sequences that have this noise level.
+    """
 
     sigma: Scalar
 
@@ -65,14 +74,14 @@ class Ridge(Predictor):
 
 
 @final
-class ConstRidge(Predictor):
-    """CONSTRR: ridge with one constant for all sequences."""
+class ConstRidge(LinearPredictor):
+    """CONSTRR: ridge with one penalty for all sequences."""
 
     penalty: Scalar
 
     @staticmethod
     def optimal(noise: NoiseLaw) -> "ConstRidge":
-        """The best constant, E sigma^2: it minimises (f - 1)^2 + f^2 E sigma^2 / s at every s."""
+        """The best penalty, E sigma^2: it minimises (f - 1)^2 + f^2 E sigma^2 / s at every s."""
         return ConstRidge(noise.second_moment())
 
     def weights(self, G: Float[Array, "p p"], n: int) -> Float[Array, " d"]:
@@ -82,16 +91,16 @@ class ConstRidge(Predictor):
 
 
 @final
-class AdaRidge(Predictor):
-    """ADARR: ridge with the estimate RSS / (n - d) of sigma^2 that OLS gives."""
+class AdaRidge(LinearPredictor):
+    """ADARR: ridge with the noise estimate RSS / (n - d) of least squares as its penalty."""
 
     def weights(self, G: Float[Array, "p p"], n: int) -> Float[Array, " d"]:
         return ridge_weights(G, noise_estimate(G, n))
 
 
 @final
-class TunedRidge(Predictor):
-    """TUNEDRR: ridge with min(estimate, t) m for the noise estimate of ADARR."""
+class TunedRidge(LinearPredictor):
+    """TUNEDRR: ridge with the penalty min(estimate, t) m, for the noise estimate of ADARR."""
 
     m: Scalar
     t: Scalar
@@ -101,10 +110,11 @@ class TunedRidge(Predictor):
 
 
 @final
-class IterativeAdaRidge(Predictor):
-    """ADARR without inverses: K gradient steps on OLS estimate the noise, then K on ridge.
+class IterativeAdaRidge(LinearPredictor):
+    """ADARR without inverses.
 
-    Both start from 0. The paper takes about 100 steps of size 1 / 100.
+    `steps` gradient steps on least squares estimate the noise, and as many on ridge give w; both
+    start from 0. The paper takes about 100 steps of size 1 / 100.
     """
 
     steps: int = eqx.field(static=True, default=100)
@@ -120,8 +130,8 @@ class IterativeAdaRidge(Predictor):
 
 
 @final
-class GradientDescent(Predictor):
-    """k steps of gradient descent on 1/2 ||y - X w||^2 from 0."""
+class GradientDescent(LinearPredictor):
+    """`steps` steps of gradient descent on 1/2 ||y - X w||^2, from w = 0."""
 
     steps: int = eqx.field(static=True)
     step: Scalar
@@ -131,7 +141,7 @@ class GradientDescent(Predictor):
 
 
 @final
-class LinearTransformer(Predictor):
+class LinearTransformer(LinearPredictor):
     """A linear transformer as a predictor, read after its last layer."""
 
     network: Weights
@@ -141,8 +151,8 @@ class LinearTransformer(Predictor):
 
 
 @final
-class EveryLayer(Predictor):
-    """A linear transformer read before layer 1 and after every layer: layers + 1 predictors."""
+class EveryLayer(LinearPredictor):
+    """A linear transformer read before layer 1 and after every layer: layers + 1 predictions."""
 
     network: Weights
 
@@ -154,9 +164,9 @@ class EveryLayer(Predictor):
 def ridge_weights(G: Float[Array, "p p"], penalty: Any) -> Float[Array, " d"]:
     """(Sigma + penalty I)^-1 alpha, by Gauss-Jordan elimination.
 
-    A positive definite system needs no pivoting. LAPACK is avoided on purpose: XLA's CPU backend
-    can deadlock when two batched LAPACK calls of one program meet on a machine with few cores, and
-    on a GPU its batched solvers are slower than these few small updates.
+    A positive definite system needs no pivoting. LAPACK is avoided for two reasons: XLA's CPU
+    backend can deadlock when two batched LAPACK calls of one program run at the same time on a
+    machine with few cores, and on a GPU its batched solvers are slower than these small updates.
     """
     Sigma, alpha, _ = sums(G)
     d = len(alpha)
@@ -171,17 +181,17 @@ def ridge_weights(G: Float[Array, "p p"], penalty: Any) -> Float[Array, " d"]:
 
 
 def noise_estimate(G: Float[Array, "p p"], n: int) -> Float[Array, ""]:
-    """RSS / (n - d) of OLS; it exists from n = d + 1 on."""
+    """The noise estimate RSS / (n - d) of least squares, which needs n >= d + 1."""
     require_more_tokens("the noise estimate RSS / (n - d)", G, n, 1)
     _, alpha, lam = sums(G)
-    # The difference of two large numbers can come out below 0 where there is no noise.
+    # Where there is no noise, rounding can make this difference of two large numbers negative.
     return jnp.maximum(lam - _dot(alpha, ridge_weights(G, 0)), 0) / (n - len(alpha))
 
 
 def descent(
     G: Float[Array, "p p"], penalty: Float[Array, ""], steps: int, step: Scalar
 ) -> Float[Array, " d"]:
-    """Gradient descent on 1/2 ||y - X w||^2 + penalty/2 ||w||^2 from 0."""
+    """Gradient descent on 1/2 ||y - X w||^2 + penalty/2 ||w||^2, from w = 0."""
     Sigma, alpha, _ = sums(G)
 
     def one(_: Any, w: Array) -> Array:
@@ -191,7 +201,7 @@ def descent(
 
 
 def require_more_tokens(what: str, G: Float[Array, "p p"], n: int, more: int) -> None:
-    """A sentence where n < d + more."""
+    """Raise a UserError where n < d + more."""
     d = len(G) - 1
     if n < d + more:
         needed = f"d + {more} = {d + more}" if more else f"d = {d}"
@@ -199,7 +209,10 @@ def require_more_tokens(what: str, G: Float[Array, "p p"], n: int, more: int) ->
 
 
 def check_prompt(X: Any, y: Any, queries: Any) -> None:
-    """One sentence for shapes that do not fit and, outside of compiled code, for NaN and inf."""
+    """Raise a UserError for shapes that do not fit and for NaN or infinity.
+
+    Inside of compiled code the values are unknown, and only the shapes are checked.
+    """
     shapes = [jnp.shape(part) for part in (X, y, queries)]
     fits = [len(shape) for shape in shapes] == [2, 1, 2]
     if not fits or shapes[0][0] != shapes[1][0] or shapes[0][1] != shapes[2][1]:
@@ -216,11 +229,11 @@ def _finite(part: Any) -> bool:
     try:
         return bool(np.isfinite(np.asarray(part)).all())
     except jax.errors.TracerArrayConversionError:
-        return True  # inside of compiled code there are no values to look at
+        return True
 
 
 @eqx.filter_jit
-def _answers(predictor: Predictor, X: Array, y: Array, queries: Array) -> Array:
+def _predictions(predictor: LinearPredictor, X: Array, y: Array, queries: Array) -> Array:
     w = predictor.weights(gram(X, y), len(X))
     return jnp.matmul(w, queries.T, precision="highest")
 

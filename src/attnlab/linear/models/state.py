@@ -1,9 +1,9 @@
-"""The regression a linear transformer carries through its layers, and its recursions.
+"""The linear regression that is implicit in every layer of a linear transformer.
 
 Source: Vladymyrov et al. (arXiv 2402.14180), Theorem 4.1, Lemmas 4.3, 4.4 and A.1. After every
 layer x_i = M x_i(0) + y_i(0) u, y_i = a y_i(0) - <w, x_i(0)>; for a query x = M x_t, y = -<w, x_t>.
-Two formulas of the text do not follow from its algebra; the functions named `printed_...` keep
-them as they stand, so that the difference can be measured.
+Two formulas of the text do not follow from its algebra. The functions named `printed_...` compute
+them as printed, so that the difference can be measured.
 """
 
 from typing import NamedTuple
@@ -13,12 +13,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from attnlab.linear.models.transformer import gram_form
-from attnlab.linear.models.weights import DiagWeights, GDPlusPlus, Omegas, Weights
+from attnlab.linear.models.weights import DiagonalWeights, Omegas, Weights
 from attnlab.linear.problem import sums
 
 
 class State(NamedTuple):
-    """M, u, w, a at one stage, or at all of them along a leading axis of layers + 1 entries."""
+    """M, u, w and a at one stage, or at all stages along a first axis of layers + 1 entries."""
 
     M: Float[Array, "*stages d d"]
     u: Float[Array, "*stages d"]
@@ -26,14 +26,14 @@ class State(NamedTuple):
     a: Float[Array, "*stages"]
 
     def matrix(self) -> Float[Array, "*stages p p"]:
-        """R = [[M, u], [-w^T, a]], the network as one matrix on the tokens."""
+        """R = [[M, u], [-w^T, a]]: the matrix by which the layers so far multiply every token."""
         top = jnp.concatenate([self.M, self.u[..., None]], axis=-1)
         bottom = jnp.concatenate([-self.w, self.a[..., None]], axis=-1)
         return jnp.concatenate([top, bottom[..., None, :]], axis=-2)
 
 
-class OLS(NamedTuple):
-    """The context as the lemmas see it: Sigma, w* with Sigma w* = alpha, and rho = sum r_i^2."""
+class LeastSquaresSolution(NamedTuple):
+    """Sigma, the solution w* of Sigma w* = alpha, and the residual sum of squares rho."""
 
     Sigma: Float[Array, "d d"]
     w: Float[Array, " d"]
@@ -51,13 +51,16 @@ class MomentumForm(NamedTuple):
 
 
 def from_product(R: Float[Array, "*stages p p"]) -> State:
-    """The state read from R = T_l ... T_1."""
+    """The state that R = T_l ... T_1 contains."""
     return State(R[..., :-1, :-1], R[..., :-1, -1], -R[..., -1, :-1], R[..., -1, -1])
 
 
 @jax.jit
 def implicit_states(weights: Weights, G: Float[Array, "p p"]) -> State:
-    """The state at every stage by Lemma 4.3 with the sign that the algebra gives.
+    """The state at every stage by Lemma 4.3, with the sign that the algebra gives.
+
+    It stays beside `gram_form`, which gives the same state as R, because the lemma is this
+    recursion: the study compares the two.
 
     With [[A, b], [c^T, e]] = sum_k P_k G^l Q_k: M' = (I + A) M - b w^T, u' = (I + A) u + a b,
     a' = (1 + e) a + <c, u>, w' = (1 + e) w - M^T c; from M = I, u = 0, a = 1, w = 0.
@@ -72,51 +75,50 @@ def printed_states(weights: Weights, G: Float[Array, "p p"]) -> State:
 
 
 @jax.jit
-def ols(G: Float[Array, "p p"]) -> OLS:
-    """w*, the least-norm one where Sigma is singular, and the residual sum of squares."""
+def least_squares(G: Float[Array, "p p"]) -> LeastSquaresSolution:
+    """w* (the one of least norm where Sigma is singular) and the residual sum of squares."""
     Sigma, alpha, lam = sums(G)
     w = _dot(jnp.linalg.pinv(Sigma, hermitian=True), alpha)
-    return OLS(Sigma, w, jnp.maximum(lam - _dot(alpha, w), 0))
+    return LeastSquaresSolution(Sigma, w, jnp.maximum(lam - _dot(alpha, w), 0))
 
 
 @jax.jit
-def alpha(state: State, context: OLS) -> Float[Array, " d"]:
-    """alpha^l = (M + u w*^T) Sigma (a w* - w) + a rho u, Lemma A.1 corrected; one stage."""
+def alpha(state: State, context: LeastSquaresSolution) -> Float[Array, " d"]:
+    """alpha^l = (M + u w*^T) Sigma (a w* - w) + a rho u at one stage: Lemma A.1, corrected."""
     gradient = _dot(context.Sigma, state.a * context.w - state.w)
     moved = _dot(state.M, gradient) + state.u * _dot(context.w, gradient)
     return moved + state.a * context.rho * state.u
 
 
 @jax.jit
-def printed_alpha(state: State, context: OLS) -> Float[Array, " d"]:
-    """alpha^l = (M + a u w*^T) Sigma (a w* - w) + a rho u, as the text prints it; one stage."""
+def printed_alpha(state: State, context: LeastSquaresSolution) -> Float[Array, " d"]:
+    """alpha^l = (M + a u w*^T) Sigma (a w* - w) + a rho u at one stage, as the text prints it."""
     gradient = _dot(context.Sigma, state.a * context.w - state.w)
     moved = _dot(state.M, gradient) + state.a * state.u * _dot(context.w, gradient)
     return moved + state.a * context.rho * state.u
 
 
 @jax.jit
-def momentum_form(
-    weights: DiagWeights | Omegas | GDPlusPlus, G: Float[Array, "p p"]
-) -> MomentumForm:
-    """What every layer of a diagonal model does to u and w, exactly, on this context.
+def momentum_form(weights: DiagonalWeights, G: Float[Array, "p p"]) -> MomentumForm:
+    """The exact effect of every layer of a diagonal network on u and w, for this context.
 
     With b = omega_xy alpha^l, c = omega_yx alpha^l, e = omega_yy lambda^l and the corrected alpha:
     Lambda = -omega_xx Sigma^l - omega_xy a^2 rho I, Gamma = omega_xy a (M + u w*^T),
     s = omega_yy lambda^l, Pi = omega_yx M^T (M + u w*^T), Phi = omega_yx a rho M^T.
     """
-    trace, context = gram_form(weights, G), ols(G)
+    trace, context = gram_form(weights, G), least_squares(G)
 
     def layer(omega: Omegas, R: Array, Gl: Array) -> MomentumForm:
         state, (Sigma, _, lam) = from_product(R), sums(Gl)
         mixed = state.M + jnp.outer(state.u, context.w)
         identity = jnp.eye(len(Sigma), dtype=Sigma.dtype)
+        xx, xy, yx, yy = map(jnp.asarray, (omega.xx, omega.xy, omega.yx, omega.yy))
         return MomentumForm(
-            Lambda=-omega.xx * Sigma - omega.xy * state.a**2 * context.rho * identity,
-            Gamma=omega.xy * state.a * mixed,
-            s=omega.yy * lam,
-            Pi=omega.yx * _dot(state.M.T, mixed),
-            Phi=omega.yx * state.a * context.rho * state.M.T,
+            Lambda=-xx * Sigma - xy * state.a**2 * context.rho * identity,
+            Gamma=xy * state.a * mixed,
+            s=yy * lam,
+            Pi=yx * _dot(state.M.T, mixed),
+            Phi=yx * state.a * context.rho * state.M.T,
         )
 
     return jax.vmap(layer)(weights.omegas(), trace.R[:-1], trace.G[:-1])
@@ -124,7 +126,7 @@ def momentum_form(
 
 @jax.jit
 def momentum_step(
-    form: MomentumForm, state: State, context: OLS
+    form: MomentumForm, state: State, context: LeastSquaresSolution
 ) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
     """(u', w') of one layer from its momentum form."""
     gradient = _dot(context.Sigma, state.a * context.w - state.w)
@@ -133,21 +135,10 @@ def momentum_step(
     return u, w
 
 
-def heavy_ball(d: int, beta: float, eta: float, dtype=float) -> MomentumForm:
-    """Heavy-ball momentum on 1/2 ||y - X w||^2, u' = (1 - beta) u + gradient, w' = w - eta u.
-
-    In the terms of the momentum form (a = 1): Lambda = beta I, Gamma = -I, s = 0, Pi = 0 and
-    Phi = eta I. A layer of a trained network differs from it by what is not a multiple of I.
-    """
-    identity = jnp.eye(d, dtype=dtype)
-    zero = jnp.zeros((), dtype)
-    return MomentumForm(beta * identity, -identity, zero, zero * identity, eta * identity)
-
-
 def isotropic_part(
     matrix: Float[Array, "*layers d d"],
 ) -> tuple[Float[Array, "*layers"], Float[Array, "*layers"]]:
-    """The c of the nearest c I, and the share of the Frobenius norm that it leaves out."""
+    """The c of the nearest multiple c I, and the share of the Frobenius norm outside of it."""
     d = matrix.shape[-1]
     c = jnp.trace(matrix, axis1=-2, axis2=-1) / d
     total = jnp.sum(matrix**2, axis=(-2, -1))

@@ -1,1 +1,1 @@
-"""Reading a linear transformer: weights in, the algorithm they carry out."""
+"""Reading a linear transformer: from its weights to the algorithm that they implement."""

@@ -1,9 +1,9 @@
-"""Reading a linear transformer: from its weights to what every layer does and how good it is.
+"""Reading a linear transformer: from its weights to the effect of every layer and its quality.
 
 Source: Vladymyrov et al. (arXiv 2402.14180). `read_linear` runs the network on contexts of several
-noise levels and gathers the omegas, each layer's step, rescaling, preconditioning and momentum, the
-spectral filter, and the distances to GD++, to ridge that knows sigma and to Bayes. Every sampled
-number is an `Estimate`; differences of losses are taken on the same sequences.
+noise levels. It collects the omegas, the step, rescaling, preconditioning and momentum of each
+layer, the spectral filter, and the distances to GD++, to ridge with the true sigma and to Bayes.
+Every sampled number is an `Estimate`; differences of losses are taken on the same sequences.
 """
 
 import dataclasses
@@ -18,9 +18,16 @@ from jaxtyping import Float, PRNGKeyArray
 from attnlab import arguments
 from attnlab.errors import UserError
 from attnlab.linear.models.bayes import Bayes
-from attnlab.linear.models.files import family_of, size_of
 from attnlab.linear.models.predictors import LinearTransformer
-from attnlab.linear.models.weights import FullWeights, GDPlusPlus, Omegas, Weights
+from attnlab.linear.models.weights import (
+    FullWeights,
+    GDPlusPlus,
+    Omegas,
+    Weights,
+    family_of,
+    on_host,
+    size_of,
+)
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.reading import contexts
 from attnlab.linear.reading.diagonal import (
@@ -31,7 +38,6 @@ from attnlab.linear.reading.diagonal import (
 )
 from attnlab.linear.reading.layers import LayerAt, layers_at
 from attnlab.linear.reading.spectrum import ExactFilter, Filter, exact_filter, fit_filter
-from attnlab.linear.simulation import estimate
 from attnlab.stats.estimate import Estimate
 
 SAMPLES = 4096
@@ -39,7 +45,7 @@ SAMPLES = 4096
 
 @dataclass(frozen=True)
 class Replacement:
-    """A simpler network in the place of this one: its loss, and how much worse (+) it is."""
+    """A simpler network in place of this one: its loss, and how much larger (+) that is."""
 
     loss: Estimate
     worse: Estimate
@@ -47,7 +53,10 @@ class Replacement:
 
 @dataclass(frozen=True)
 class LayerReading:
-    """One layer: its omegas and what it does at every noise level (nothing where all overflow)."""
+    """One layer: its omegas, and its effect at every noise level.
+
+    A noise level at which all contexts overflow is left out.
+    """
 
     number: int
     xx: float
@@ -61,9 +70,9 @@ class LayerReading:
 class LevelReading:
     """The whole network at one noise level.
 
-    `loss` is its 1/2 E ||w^L - w_ridge||^2 to ridge with the true sigma (the adjusted loss),
-    `bayes_loss` that of Bayes, `to_bayes` the network's own distance to Bayes; `filter` is exact
-    for GD++ and None where a sequence overflowed.
+    `loss` is 1/2 E ||w^L - w_ridge||^2 for ridge with the true sigma, the adjusted loss;
+    `bayes_loss` is that of Bayes, and `to_bayes` the distance of the network to Bayes. `filter` is
+    exact for GD++ and None where a sequence overflowed.
     """
 
     sigma: float
@@ -74,9 +83,9 @@ class LevelReading:
     overflowed: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LinearReading:
-    """What `read_linear` finds; `diagonal` and its replacement exist for FULL weights only."""
+    """The result of `read_linear`; `diagonal` and `as_diagonal` exist for FULL weights only."""
 
     weights: Weights
     family: str
@@ -94,10 +103,14 @@ class LinearReading:
 
     @property
     def depth(self) -> int:
+        """The number of layers."""
         return len(self.layers)
 
+    def __repr__(self) -> str:
+        return f"LinearReading({self.family}, depth {self.depth}, loss {self.loss})"
+
     def as_dict(self) -> dict[str, Any]:
-        """The reading in terms of JSON: numbers, lists and objects; the problem by its name."""
+        """The reading in terms of JSON, without the weights."""
         problem = self.problem
         whole = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         del whole["weights"]
@@ -123,11 +136,23 @@ def read_linear(
 ) -> LinearReading:
     """Read a network on a problem, in the precision of its weights.
 
-    `sigmas` are the noise levels to look at; the law's own unless given. Sequence i has the key
-    fold_in(key, i), as in `attnlab.linear.simulation`.
+    Parameters
+    ----------
+    weights
+        The weights of a network of any family.
+    problem
+        The problem whose contexts the network is run on.
+    key
+        The JAX key of the contexts; context i has the key fold_in(key, i), as in
+        `attnlab.linear.simulation`.
+    samples
+        The number of contexts at each noise level.
+    sigmas
+        The noise levels; those of the problem's law unless given.
     """
     samples = arguments.integer("samples", samples, 2)
-    family, own = family_of(weights), size_of(weights)
+    family_of(weights)  # refuses what is no network
+    own = size_of(weights)
     if own is not None and own != problem.d:
         raise UserError(f"d must be that of the weights, {own}, got {problem.d!r}.")
     levels = contexts.noise_levels(problem.noise) if sigmas is None else tuple(sigmas)
@@ -137,18 +162,24 @@ def read_linear(
     lowest, _ = contexts.noise_range(problem.noise)
     contexts.check_noise_free(problem, (*levels, lowest))
     draws = _Draws(weights, problem, jax.random.key(0) if key is None else key, samples)
-    omegas = diagonal_of(weights)
+    with jax.enable_x64(True):
+        return _read(draws, levels)
+
+
+def _read(draws: "_Draws", levels: tuple[float, ...]) -> LinearReading:
+    weights = draws.weights
+    omegas = on_host(diagonal_of(weights))
     at_levels = [draws.level(sigma, omegas) for sigma in levels]
     nearest = nearest_diagonal(weights) if isinstance(weights, FullWeights) else None
-    gd, diagonal = nearest_gd_plus_plus(omegas), None
-    loss, bayes_loss, replaced = draws.law({"gd": gd} | ({"diagonal": omegas} if nearest else {}))
+    simpler: dict[str, Omegas | GDPlusPlus] = {"gd": nearest_gd_plus_plus(omegas)}
     if nearest is not None:
-        diagonal = replaced["diagonal"]
+        simpler["diagonal"] = omegas
+    loss, bayes_loss, replaced = draws.law(simpler)
     values = [np.asarray(part, np.float64) for part in (omegas.xx, omegas.xy, omegas.yx, omegas.yy)]
     return LinearReading(
         weights=weights,
-        family=family,
-        problem=problem,
+        family=family_of(weights),
+        problem=draws.problem,
         omegas=omegas,
         layers=tuple(
             LayerReading(
@@ -165,13 +196,13 @@ def read_linear(
         size_xy=float(np.linalg.norm(values[1])),
         size_yy=float(np.linalg.norm(values[3])),
         diagonal=nearest,
-        as_diagonal=diagonal,
+        as_diagonal=replaced.get("diagonal"),
     )
 
 
 @dataclass(frozen=True)
 class _Draws:
-    """The network on its contexts, drawn again for every question and always the same."""
+    """The network on its contexts, which are drawn when they are needed and always the same."""
 
     weights: Weights
     problem: NoisyRegression
@@ -185,9 +216,9 @@ class _Draws:
         layers, overflowed = layers_at(self.weights, omegas, drawn.G, n, sigma)
         level = LevelReading(
             sigma=sigma,
-            loss=estimate(self._half_squares(w, oracle)),
-            bayes_loss=estimate(self._half_squares(bayes, oracle)),
-            to_bayes=estimate(self._half_squares(w, bayes)),
+            loss=Estimate.of(self._half_squares(w, oracle)),
+            bayes_loss=Estimate.of(self._half_squares(bayes, oracle)),
+            to_bayes=Estimate.of(self._half_squares(w, bayes)),
             filter=self._filter(drawn.G, w),
             overflowed=overflowed,
         )
@@ -196,7 +227,7 @@ class _Draws:
     def law(
         self, simpler: dict[str, Omegas | GDPlusPlus]
     ) -> tuple[Estimate, Estimate, dict[str, Replacement]]:
-        """The losses over the noise law, of the network, of Bayes and of the simpler networks."""
+        """The losses over the noise law: of the network, of Bayes, and of simpler networks."""
         drawn, oracle, bayes = self._contexts(None)
 
         def losses(network: Weights) -> np.ndarray:
@@ -209,8 +240,8 @@ class _Draws:
             values = losses(network)
             with np.errstate(invalid="ignore"):
                 worse = values - own
-            replaced[name] = Replacement(estimate(values), estimate(worse))
-        return estimate(own), estimate(self._half_squares(bayes, oracle)), replaced
+            replaced[name] = Replacement(Estimate.of(values), Estimate.of(worse))
+        return Estimate.of(own), Estimate.of(self._half_squares(bayes, oracle)), replaced
 
     def _filter(self, G: np.ndarray, w: np.ndarray) -> ExactFilter | Filter | None:
         if not np.isfinite(w).all():
@@ -223,7 +254,7 @@ class _Draws:
         return exact_filter(nearest_gd_plus_plus(omegas), G)
 
     def _contexts(self, sigma: float | None) -> tuple[contexts.Contexts, np.ndarray, np.ndarray]:
-        """The contexts, and how the oracle and Bayes answer them."""
+        """The contexts, and the answers of the oracle and of Bayes to them."""
         dtype = jax.tree.leaves(self.weights)[0].dtype
         drawn = contexts.contexts(self.problem, self.key, self.samples, sigma, dtype)
         bayes = contexts.answers(Bayes(self.problem.noise), self.problem.n, drawn.G)

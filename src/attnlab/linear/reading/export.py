@@ -1,8 +1,9 @@
-"""A linear transformer as one Python file that needs NumPy and nothing else.
+"""A linear transformer as one Python file that needs NumPy only.
 
-The weights stand in it as literals that read back to the last bit, and `predict(X, y, queries)`
-runs the network on its tokens, layer by layer, in double precision. A diagonal network is written
-by its omegas, a FULL one by its matrices.
+The file contains the weights as literals that reproduce every bit, and a function
+`predict(X, y, queries)` that runs the network on its tokens in double precision. A diagonal network
+is written with its omegas, a FULL one with its matrices. The two texts below repeat the recursion
+of `token_form`, which is their test, because the file must run without attnlab.
 """
 
 import json
@@ -12,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from attnlab.errors import UserError
-from attnlab.linear.models.files import family_of, write_file
-from attnlab.linear.models.weights import DiagWeights, FullWeights, Weights
+from attnlab.linear.models.files import write_file
+from attnlab.linear.models.weights import DiagWeights, FullWeights, Weights, family_of
 
 SIGNATURE = '"""A linear transformer, written by attnlab as plain NumPy.'
 
@@ -21,12 +22,12 @@ FULL = '''
 def predict(X, y, queries):
     """The predictions for every query: X is (n, d), y is (n,), queries is (q, d)."""
     context = numpy.column_stack([X, y])
-    asked = numpy.column_stack([queries, numpy.zeros(len(queries))])
+    tokens = numpy.column_stack([queries, numpy.zeros(len(queries))])
     for P_heads, Q_heads in zip(P, Q):
         G = context.T @ context
         S = sum(P_k @ G @ Q_k for P_k, Q_k in zip(P_heads, Q_heads))
-        context, asked = context + context @ S.T, asked + asked @ S.T
-    return -asked[:, -1]
+        context, tokens = context + context @ S.T, tokens + tokens @ S.T
+    return -tokens[:, -1]
 '''
 
 DIAGONAL = '''
@@ -47,7 +48,17 @@ def predict(X, y, queries):
 
 
 def export_numpy(weights: Weights, path: Path | str, about: dict[str, Any] | None = None) -> None:
-    """Write the network as a Python file; only a file that this wrote before is replaced."""
+    """Write the network as a Python file; an existing file is replaced only if it is an export.
+
+    Parameters
+    ----------
+    weights
+        The weights of a network of any family.
+    path
+        The file, which must end in .py.
+    about
+        Facts about the network that go into the file's docstring.
+    """
     path = Path(path)
     if path.suffix != ".py":
         raise UserError(f"The exported file must end in .py, got {path}.")
@@ -56,20 +67,20 @@ def export_numpy(weights: Weights, path: Path | str, about: dict[str, Any] | Non
 
 
 def numpy_source(weights: Weights, about: dict[str, Any]) -> str:
-    """The text of the file."""
+    """The text of the exported file."""
     known = {"family": family_of(weights), "depth": weights.depth, **about}
-    told = "\n".join(f"    {_one_line(key)}: {_one_line(value)}" for key, value in known.items())
+    facts = "\n".join(f"    {_one_line(key)}: {_one_line(value)}" for key, value in known.items())
     head = (
         f"{SIGNATURE}\n\n"
-        "Context tokens (x_i, y_i) and query tokens (x_t, 0) pass the layers; the prediction is\n"
-        "minus the last coordinate of a query token (arXiv 2402.14180).\n\n"
-        f'{told}\n"""\n\nimport numpy\n\n'
+        "Context tokens (x_i, y_i) and query tokens (x_t, 0) pass through the layers. A\n"
+        "prediction is minus the last coordinate of a query token (arXiv 2402.14180).\n\n"
+        f'{facts}\n"""\n\nimport numpy\n\n'
     )
     return head + (_full(weights) if isinstance(weights, FullWeights) else _omegas(weights))
 
 
 def check_replaceable(path: Path) -> None:
-    """Raise unless the path is free or holds an earlier export."""
+    """Raise a UserError unless the path is free or holds an earlier export."""
     try:
         if not path.exists():
             return
@@ -78,7 +89,7 @@ def check_replaceable(path: Path) -> None:
     except OSError as reason:
         raise UserError(f"{path} cannot be written ({reason.strerror}); give another.") from reason
     if not ours:
-        raise UserError(f"{path} exists and is no export of attnlab; give a new file.")
+        raise UserError(f"{path} exists and is not an export of attnlab; give a new file.")
 
 
 def _full(weights: FullWeights) -> str:
@@ -109,11 +120,11 @@ def _omegas(weights: Weights) -> str:
         own = weights.omegas()
         columns = [np.asarray(part, np.float64) for part in (own.xx, own.xy, own.yx, own.yy)]
     rows = [f"    ({', '.join(map(repr, row))})," for row in np.stack(columns, -1).tolist()]
-    lines = ["# one row a layer: omega_xx, omega_xy, omega_yx, omega_yy", "OMEGAS = ["]
+    lines = ["# one row per layer: omega_xx, omega_xy, omega_yx, omega_yy", "OMEGAS = ["]
     return "\n".join([*lines, *rows, "]"]) + "\n\n" + DIAGONAL
 
 
 def _one_line(value: Any) -> str:
-    """Text that cannot end the docstring it stands in."""
+    """The value as text that cannot end the docstring around it."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return " ".join(text.replace("\\", "/").replace('"', "'").split())

@@ -1,7 +1,7 @@
 """The pictures of a reading: omegas, steps, profile, spectral filter, and P and Q of FULL weights.
 
-A picture is a table and a function that draws it with Altair, without a theme; the report's figure
-stack adds that and writes the files. Altair is imported only when something is drawn.
+A picture is a table and a function that draws it with Altair, without a theme; whoever shows it
+adds the theme. Altair is imported only when something is drawn.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 
     from attnlab.lab.presentation import Chart
 
-POINTS = 60  # of a curve over eigenvalues
-CELL = 14  # pixels of a matrix entry at most
-MATRIX, MATRICES = 44, 260  # pixels of a matrix at least, of those of all layers together
+POINTS = 60  # points of a curve over eigenvalues
+CELL = 14  # the largest width of a matrix entry in pixels
+MATRIX, MATRICES = 44, 260  # the least width of a matrix and the width of all layers, in pixels
 
 
 def pictures(reading: LinearReading) -> list[Picture]:
-    """All pictures that say something about this network."""
-    nearest = "" if reading.diagonal is None else " Those of the nearest diagonal model."
-    made = [
+    """The pictures that apply to this network."""
+    nearest = "" if reading.diagonal is None else " They are those of the nearest diagonal network."
+    found = [
         Picture(
             "omegas",
             "The four omegas by layer",
-            "omega_xx preconditions, omega_yx is the gradient step, omega_xy makes later steps "
-            f"depend on the noise, omega_yy rescales.{nearest}",
+            "omega_xx preconditions, omega_yx takes the gradient step, omega_xy makes later steps "
+            f"depend on the noise, and omega_yy rescales the labels.{nearest}",
             omega_rows(reading),
             draw_omegas,
         ),
         Picture(
             "profile",
             "Distance to ridge and to Bayes by noise level",
-            "Half the mean squared distance of the weights w, with standard errors; ridge knows "
-            "the noise level, Bayes its law only.",
+            "Half the mean squared distance between the weights w, with standard errors. Ridge "
+            "uses the true noise level, Bayes only its law.",
             profile_rows(reading),
             draw_profile,
         ),
@@ -50,38 +50,40 @@ def pictures(reading: LinearReading) -> list[Picture]:
         step = Picture(
             "steps",
             "Gradient step of every layer by noise level",
-            "The gradient step, through the inputs as the layer sees them, that is nearest in "
-            "least squares to what the layer adds to w, with standard errors.",
+            "The gradient step, on the inputs of the layer, that is nearest in least squares to "
+            "the layer's change of w, with standard errors.",
             step_rows(reading),
             draw_steps,
         )
-        made.insert(1, step)
+        found.insert(1, step)
     if any(level.filter is not None for level in reading.levels):
-        made.append(
+        found.append(
             Picture(
                 "filter",
                 "The network as a spectral filter",
-                "w = f(Sigma) w*: f against the eigenvalue s of Sigma (solid), and s / (s + σ²), "
-                "that of ridge (dashed). Exact for GD++, the best polynomial otherwise.",
+                "The filter f of w = f(Sigma) w* against the eigenvalue s of Sigma (solid), and "
+                "that of ridge, s / (s + σ²) (dashed). f is exact for GD++ and the best polynomial "
+                "otherwise.",
                 filter_rows(reading),
                 draw_filter,
             )
         )
     if isinstance(reading.weights, FullWeights):
-        made.append(
+        found.append(
             Picture(
                 "matrices",
                 "P and Q of every layer",
-                "Every matrix divided by its largest entry in absolute value; the last row and "
+                "Every matrix is divided by its largest entry in absolute value. The last row and "
                 "column belong to the label.",
                 matrix_rows(reading.weights),
                 draw_matrices,
             )
         )
-    return made
+    return found
 
 
 def omega_rows(reading: LinearReading) -> Rows:
+    """The omegas of every layer."""
     return [
         {"layer": layer.number, "omega": f"omega_{name}", "value": getattr(layer, name)}
         for layer in reading.layers
@@ -90,6 +92,7 @@ def omega_rows(reading: LinearReading) -> Rows:
 
 
 def step_rows(reading: LinearReading) -> Rows:
+    """The gradient step of every layer at every noise level."""
     return [
         {"layer": layer.number, "sigma": at.sigma, **_bar(at.step.value, at.step.standard_error)}
         for layer in reading.layers
@@ -98,6 +101,7 @@ def step_rows(reading: LinearReading) -> Rows:
 
 
 def profile_rows(reading: LinearReading) -> Rows:
+    """The distances to ridge and to Bayes at every noise level."""
     names = {
         "loss": "network to ridge",
         "bayes_loss": "Bayes to ridge",
@@ -113,6 +117,7 @@ def profile_rows(reading: LinearReading) -> Rows:
 
 
 def filter_rows(reading: LinearReading) -> Rows:
+    """The spectral filters of the network and of ridge."""
     found = []
     for level in reading.levels:
         if level.filter is None:
@@ -130,6 +135,7 @@ def filter_rows(reading: LinearReading) -> Rows:
 
 
 def matrix_rows(weights: FullWeights) -> Rows:
+    """The entries of P and Q of every layer."""
     found = []
     for name, array in (("P", weights.P), ("Q", weights.Q)):
         for (layer, head), _ in np.ndenumerate(np.zeros(array.shape[:2])):
@@ -224,11 +230,15 @@ def _with_bars(rows: Rows, colour: alt.Color, title: str) -> Chart:
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("sigma:Q", title="noise level σ"), color=colour
     )
-    told = ["sigma:Q", alt.Tooltip("value:Q", format=".4g"), alt.Tooltip("error:Q", format=".1g")]
+    tooltip = [
+        "sigma:Q",
+        alt.Tooltip("value:Q", format=".4g"),
+        alt.Tooltip("error:Q", title="standard error", format=".1g"),
+    ]
     return alt.layer(
         base.mark_rule().encode(y=alt.Y("low:Q", title=title), y2="high:Q"),
         base.mark_line().encode(y=alt.Y("value:Q", title=title)),
-        base.mark_point().encode(y=alt.Y("value:Q", title=title), tooltip=told),
+        base.mark_point().encode(y=alt.Y("value:Q", title=title), tooltip=tooltip),
     )
 
 

@@ -1,11 +1,11 @@
-"""What every layer of a linear transformer does to the regression it carries, at one noise level.
+"""The effect of every layer of a linear transformer on its implicit regression, at one noise level.
 
 Source: Vladymyrov et al. (arXiv 2402.14180), Lemmas 4.3 and 4.4, Section 5. With the layer's
-increment [[A, b], [c^T, e]] the implicit weights move by w' - w = e w - M^T c: a rescaling by 1 + e
-and a move that is compared with gradient steps, where g = a alpha - Sigma w is the gradient of
-1/2 ||a y - X w||^2 downhill and M^T M g the same through the inputs as the layer sees them.
-All of it is exact for the network itself; only the momentum form is that of its (nearest) diagonal
-model.
+increment [[A, b], [c^T, e]] the implicit weights change by w' - w = e w - M^T c. The first part
+rescales w by 1 + e. The second part is compared with gradient steps: g = a alpha - Sigma w is the
+negative gradient of 1/2 ||a y - X w||^2, and M^T M g the same through the inputs of the layer.
+All of this is exact for the network itself. Only the momentum form is that of its nearest diagonal
+network.
 """
 
 from dataclasses import dataclass
@@ -21,15 +21,14 @@ from attnlab.linear.models.transformer import gram_form
 from attnlab.linear.models.weights import Omegas, Weights
 from attnlab.linear.problem import sums
 from attnlab.linear.reading.contexts import in_blocks
-from attnlab.linear.simulation import estimate
 from attnlab.stats.estimate import Estimate
 
-SPECTRA = 512  # sequences whose eigenvalues are taken
+SPECTRA = 512  # sequences whose eigenvalues are computed
 
 
 @dataclass(frozen=True)
 class Term:
-    """A matrix of the momentum form: the mean c of the nearest c I and the share it leaves out."""
+    """A matrix of the momentum form: the mean c of the nearest c I, and the share of the rest."""
 
     c: Estimate
     rest: float
@@ -39,8 +38,8 @@ class Term:
 class Momentum:
     """Lemma 4.4: u' = (I - Lambda) u + Gamma g, w' = (1 + s) w - Pi g - Phi u, with the g above.
 
-    Heavy-ball momentum has Lambda = beta, Gamma = -1, s = 0, Pi = 0, Phi = eta. `share` is the part
-    of the squared length of the three moves of w that comes from u.
+    Heavy-ball momentum has Lambda = beta, Gamma = -1, s = 0, Pi = 0, Phi = eta. `share` is the
+    part of u in the squared lengths of the three changes of w.
     """
 
     Lambda: Term
@@ -55,14 +54,14 @@ class Momentum:
 class LayerAt:
     """One layer at one noise level.
 
-    `step` is the least-squares eta of  -M^T c ~ eta M^T M g  over sequences, `explained` the share
-    of the move's squared length that it accounts for: -omega_yx and 1 for GD++; `along` is that
-    share when every sequence may have a step of its own. `plain_step` and `plain_explained` are
-    the same for  -M^T c ~ eta g. `rescaling` is 1 + e, which is 1 + omega_yy lambda for a diagonal
-    model; `adaptation` is 1 + omega_xy lambda, by which later steps are multiplied; `labels` is
-    lambda = sum y_i^2 before the layer. `condition` is the geometric mean of the ratio of extreme
-    eigenvalues of Sigma before and after the layer, `largest` their mean maximum before it,
-    `inputs` that of the context itself.
+    `step` is the least-squares eta of  -M^T c ~ eta M^T M g  over sequences, and `explained` the
+    share of the squared length of the change that it explains; for GD++ they are -omega_yx and 1.
+    `along` is that share if every sequence has a step of its own. `plain_step` and
+    `plain_explained` are the same for  -M^T c ~ eta g. `rescaling` is 1 + e, which is
+    1 + omega_yy lambda for a diagonal network. `adaptation` is 1 + omega_xy lambda, by which later
+    steps are multiplied. `labels` is lambda = sum y_i^2 before the layer. `condition` is the
+    geometric mean of the condition number of Sigma before and after the layer, `largest` the mean
+    of its largest eigenvalue before the layer, and `inputs` the same before layer 1.
     """
 
     sigma: float
@@ -81,9 +80,10 @@ class LayerAt:
 
 
 class _Moves(NamedTuple):
-    """Scalars of one sequence, layer by layer, and Sigma at every stage; JAX's, then NumPy's.
+    """Scalars of one sequence for each layer, and Sigma at every stage.
 
-    `move` is -M^T c, `h` is M^T M g; `pieces` are the squared lengths of s w, Pi g and Phi u.
+    `move` is -M^T c, `h` is M^T M g; `pieces` are the squared lengths of s w, Pi g and Phi u. The
+    arrays are JAX's in the compiled part and NumPy's after it.
     """
 
     move_g: Any
@@ -103,9 +103,9 @@ class _Moves(NamedTuple):
 def layers_at(
     weights: Weights, omegas: Omegas, G: Float[np.ndarray, "samples p p"], n: int, sigma: float
 ) -> tuple[tuple[LayerAt, ...], int]:
-    """Every layer's reading on these contexts, and how many of them overflowed and were left out.
+    """The reading of every layer on these contexts, and the number of contexts that overflowed.
 
-    `omegas` are the network's own, or those of its nearest diagonal model.
+    Those are left out. `omegas` are the network's own, or those of its nearest diagonal network.
     """
     moves = in_blocks(lambda block: _moves(weights, omegas, block), G)
     numbers = [np.asarray(part).reshape(len(G), -1) for part in moves]
@@ -127,7 +127,9 @@ def _layer(
     plain_step, plain_explained = slope(moves.move_g[:, layer], moves.g_g[:, layer], length)
     lam = moves.lam[:, layer]
     terms = [
-        Term(estimate(moves.c[:, layer, i]), float(np.sqrt(np.mean(moves.rest[:, layer, i] ** 2))))
+        Term(
+            Estimate.of(moves.c[:, layer, i]), float(np.sqrt(np.mean(moves.rest[:, layer, i] ** 2)))
+        )
         for i in range(4)
     ]
     pieces = moves.pieces[:, layer].sum(axis=0)
@@ -138,16 +140,16 @@ def _layer(
         along=_along(moves.move_h[:, layer], moves.h_h[:, layer], length),
         plain_step=plain_step,
         plain_explained=plain_explained,
-        rescaling=estimate(1 + moves.e[:, layer]),
-        adaptation=estimate(1 + omega_xy * lam),
-        labels=estimate(lam),
+        rescaling=Estimate.of(1 + moves.e[:, layer]),
+        adaptation=Estimate.of(1 + omega_xy * lam),
+        labels=Estimate.of(lam),
         condition=(_condition(spectra[:, layer]), _condition(spectra[:, layer + 1])),
         largest=float(spectra[:, layer, -1].mean()),
         inputs=float(spectra[:, 0, -1].mean()),
         momentum=Momentum(
             terms[0],
             terms[1],
-            estimate(moves.s[:, layer]),
+            Estimate.of(moves.s[:, layer]),
             terms[2],
             terms[3],
             float(pieces[2] / pieces.sum()) if pieces.sum() > 0 else 0.0,
@@ -160,17 +162,21 @@ def slope(
     xx: Float[np.ndarray, " samples"],
     yy: Float[np.ndarray, " samples"],
 ) -> tuple[Estimate, float]:
-    """The eta of y ~ eta x over sequences from their inner products, and the share explained."""
+    """The eta of y ~ eta x over sequences, and the share of y that it explains.
+
+    From the inner products xy, xx and yy of every sequence, eta = sum xy / sum xx. Its standard
+    error is that of a ratio of sums: sqrt(sum (xy - eta xx)^2) / sum xx.
+    """
     total, samples = float(xx.sum()), len(xx)
     if total == 0 or float(yy.sum()) == 0:
         return Estimate(0.0, 0.0, samples), 1.0
     eta = float(xy.sum()) / total
-    spread = np.sqrt(np.sum((xy - eta * xx) ** 2) * samples / max(samples - 1, 1)) / total
-    return Estimate(eta, float(spread), samples), eta * float(xy.sum()) / float(yy.sum())
+    error = np.sqrt(np.sum((xy - eta * xx) ** 2) * samples / max(samples - 1, 1)) / total
+    return Estimate(eta, float(error), samples), eta * float(xy.sum()) / float(yy.sum())
 
 
 def _along(xy: np.ndarray, xx: np.ndarray, yy: np.ndarray) -> float:
-    """The share of y that lies along x, sequence by sequence."""
+    """The share of y that lies along x, with an eta for each sequence."""
     total = float(yy.sum())
     return float(np.sum(xy**2 / np.where(xx > 0, xx, 1))) / total if total > 0 else 1.0
 

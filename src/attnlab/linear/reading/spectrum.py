@@ -1,13 +1,14 @@
-"""A linear transformer as a spectral filter: w^L = f(Sigma) w*, exactly or as nearly as it goes.
+"""A linear transformer as a spectral filter, w^L = f(Sigma) w*, exactly or approximately.
 
 Source: Vladymyrov et al. (arXiv 2402.14180). For GD++ f is a fixed polynomial of the eigenvalue, so
-`ExactFilter` is the whole algorithm; ridge is f = s / (s + sigma^2), k gradient steps are
-1 - (1 - eta s)^k. Any other network is compared with the best f(s) = s h(s), h a polynomial, over
-contexts of one noise level, and the share of w^L that this f explains is told.
+that `ExactFilter` is the whole algorithm. For ridge f = s / (s + sigma^2), and for k gradient steps
+f = 1 - (1 - eta s)^k. Any other network is approximated by the best f(s) = s h(s) with a polynomial
+h, over contexts of one noise level, together with the share of w^L that this f explains.
 """
 
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -19,14 +20,15 @@ from attnlab.linear.models.transformer import spectral_form
 from attnlab.linear.models.weights import GDPlusPlus
 
 DEGREE = 8
-SPECTRA = 512  # sequences whose eigenvalues are taken
+SPECTRA = 512  # sequences whose eigenvalues are computed
 
 
 @dataclass(frozen=True)
 class Filter:
-    """f(s) = s h(s), h a Chebyshev series on [0, scale]; trust it on `seen`, the eigenvalues met.
+    """f(s) = s h(s) with a Chebyshev series h on [0, scale].
 
-    `explained` is 1 - E ||w^L - f(Sigma) w*||^2 / E ||w^L||^2.
+    It is valid on `seen`, the range of the eigenvalues to which it was fitted. `explained` is
+    1 - E ||w^L - f(Sigma) w*||^2 / E ||w^L||^2.
     """
 
     coefficients: tuple[float, ...]
@@ -40,7 +42,10 @@ class Filter:
 
 @dataclass(frozen=True)
 class ExactFilter:
-    """f of a GD++ network, which explains all of w^L; `seen` are the eigenvalues met."""
+    """The f of a GD++ network, which explains all of w^L.
+
+    `seen` is the range of the eigenvalues of the contexts.
+    """
 
     xx: tuple[float, ...]
     yx: tuple[float, ...]
@@ -48,14 +53,15 @@ class ExactFilter:
     explained: float = 1.0
 
     def __call__(self, s: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
-        weights = GDPlusPlus(*(jnp.asarray(part, float) for part in (self.xx, self.yx)))
-        return np.asarray(spectral_form(weights, jnp.asarray(s, float)).f[-1])
+        weights = GDPlusPlus(*(np.asarray(part, float) for part in (self.xx, self.yx)))
+        with jax.enable_x64(True):
+            return np.asarray(spectral_form(weights, jnp.asarray(s, float)).f[-1])
 
 
 def fit_filter(
     G: Float[np.ndarray, "samples p p"], w: Float[np.ndarray, "samples d"], degree: int = DEGREE
 ) -> Filter:
-    """The least-squares f of `degree` for these contexts and answers.
+    """The least-squares f of a degree for these contexts and answers.
 
     In the eigenbasis of Sigma, v_i^T w^L is regressed on h(s_i) v_i^T alpha = f(s_i) v_i^T w*,
     which needs no inverse of Sigma.
@@ -89,10 +95,5 @@ def exact_filter(weights: GDPlusPlus, G: Float[np.ndarray, "samples p p"]) -> Ex
 
 
 def ridge_filter(s: Float[np.ndarray, " k"], sigma: float) -> Float[np.ndarray, " k"]:
-    """s / (s + sigma^2), the filter of ridge with the noise level sigma; OLS, 1, at sigma = 0."""
+    """The filter s / (s + sigma^2) of ridge with the noise level sigma, and 1 at sigma = 0."""
     return np.ones_like(s) if sigma == 0 else s / (s + sigma**2)
-
-
-def preconditioned(s: Float[np.ndarray, " k"], omega_xx: float) -> Float[np.ndarray, " k"]:
-    """An eigenvalue of Sigma after a layer with omega_xx alone: s (1 + omega_xx s)^2."""
-    return s * (1 + omega_xx * s) ** 2

@@ -1,7 +1,7 @@
-"""A reading as tables: names of columns and rows of short texts, for a terminal or a page.
+"""A reading as tables of short texts, for a terminal or a page.
 
-Four of them: the weights of every layer, what every layer does at the lowest and the highest noise
-level, its momentum form beside heavy-ball momentum, and the whole network at every noise level.
+There are four: the weights of every layer, the effects of every layer at the lowest and the highest
+noise level, its momentum form beside heavy-ball momentum, and the network at every noise level.
 """
 
 import numpy as np
@@ -14,16 +14,17 @@ from attnlab.linear.reading.words import number
 
 
 def tables(reading: LinearReading) -> list[TextTable]:
-    """All tables that say something about this network."""
-    made = [weights_table(reading)]
+    """The tables that apply to this network."""
+    found = [weights_table(reading)]
     if all(layer.levels for layer in reading.layers):
-        made.append(action_table(reading))
+        found.append(action_table(reading))
         if reading.size_xy:
-            made.append(momentum_table(reading))
-    return [*made, level_table(reading)]
+            found.append(momentum_table(reading))
+    return [*found, level_table(reading)]
 
 
 def weights_table(reading: LinearReading) -> TextTable:
+    """The omegas of every layer, and for FULL weights the distance to the diagonal form."""
     columns = ["layer", "omega_xx", "omega_xy", "omega_yx", "omega_yy"]
     rows = [
         [str(layer.number), *(_short(v) for v in (layer.xx, layer.xy, layer.yx, layer.yy))]
@@ -37,13 +38,14 @@ def weights_table(reading: LinearReading) -> TextTable:
         ):
             row.extend(_short(float(value)) for value in off)
         note = (
-            "The omegas are those of the nearest diagonal model; off: relative Frobenius distance "
-            "of P, Q and the whole layer to it."
+            "The omegas are those of the nearest diagonal network; off: relative Frobenius "
+            "distance of P, Q and the whole layer to it."
         )
     return TextTable("Weights", tuple(columns), [tuple(row) for row in rows], note)
 
 
 def action_table(reading: LinearReading) -> TextTable:
+    """The effects of every layer at the lowest and the highest noise level."""
     ends = (reading.layers[0].levels[0], reading.layers[0].levels[-1])
     at = [f"σ={level.sigma:g}" for level in (ends if ends[0] != ends[1] else ends[:1])]
     columns = (
@@ -67,28 +69,30 @@ def action_table(reading: LinearReading) -> TextTable:
             )
         )
     note = (
-        "step: the gradient step, through the inputs as the layer sees them, that is nearest to "
-        "its move of w, and the least share of the move that this explains; rescale: the factor "
-        "on y and w; κ: condition number of Sigma at the first level."
+        "step: the gradient step, on the inputs of the layer, that is nearest to its change of w; "
+        "explained: the least share of the change that this step explains; rescale: the factor on "
+        "y and w; κ: the condition number of Sigma at the lowest noise level."
     )
     return TextTable("What the layers do", columns, rows, note)
 
 
 def momentum_table(reading: LinearReading) -> TextTable:
-    """The momentum form in the middle of the noise levels, beside heavy-ball momentum."""
+    """The momentum form at the middle noise level, beside heavy-ball momentum."""
     middle = len(reading.layers[0].levels) // 2
     columns = ("layer", "Lambda", "Gamma", "s", "Pi", "Phi", "from u")
     rows = [(str(layer.number), *_momentum(layer.levels[middle])) for layer in reading.layers]
     rows.append(("heavy ball", "beta", "-1", "0", "0", "eta", "100%"))
     sigma = reading.layers[0].levels[middle].sigma
     note = (
-        "u' = (I - Lambda) u + Gamma g, w' = (1 + s) w - Pi g - Phi u, g the gradient: each matrix "
-        "as the nearest multiple of I, and in brackets the share of its norm that this leaves out."
+        "u' = (I - Lambda) u + Gamma g, w' = (1 + s) w - Pi g - Phi u with the gradient g; each "
+        "matrix is given as the nearest multiple of I, with the share of its norm outside of it in "
+        "brackets; from u: the share of the change of w that comes from u."
     )
     return TextTable(f"Momentum form at σ={sigma:g}", columns, rows, note)
 
 
 def level_table(reading: LinearReading) -> TextTable:
+    """The network, Bayes and ridge at every noise level."""
     n = reading.problem.n
     columns = ("σ", "to ridge", "Bayes to ridge", "to Bayes", f"f({n})", "ridge's", "explained")
     rows = []
@@ -105,8 +109,9 @@ def level_table(reading: LinearReading) -> TextTable:
             )
         )
     note = (
-        "to ridge: half the mean squared distance of w to that of ridge which knows σ; f: "
-        f"w = f(Sigma) w*, at the eigenvalue {n}, and the share of w that this explains."
+        "to ridge: half the mean squared distance of w to that of ridge with the true σ; "
+        f"f({n}): the filter of w = f(Sigma) w* at the eigenvalue {n}; explained: the share of w "
+        "that the filter explains."
     )
     return TextTable("By noise level", columns, rows, note)
 

@@ -1,7 +1,7 @@
-"""A reading in plain language: one line for the network, one for every layer.
+"""A reading in plain language: one sentence for the network, and one for every layer.
 
-A layer's action is told where it is visible: where it changes what it acts on by a hundredth or
-more at some noise level. Everything told here is a number of the reading, rounded.
+An effect of a layer is mentioned where it changes the quantity that it acts on by a hundredth or
+more at some noise level. All numbers are those of the reading, rounded.
 """
 
 import math
@@ -10,51 +10,53 @@ from attnlab.linear.reading.algorithm import LayerReading, LinearReading, Replac
 from attnlab.linear.reading.layers import LayerAt
 from attnlab.stats.estimate import Estimate
 
-VISIBLE = 0.01
-CHANGED = 1.05  # a ratio that is told as a change
-POOR = 0.9  # of a layer's move explained by a gradient step
-SURE = 3  # standard errors
-ROUNDING = 1e-12
+VISIBLE = 0.01  # relative change from which on an effect is mentioned
+CHANGED = 1.05  # ratio from which on two numbers are called different
+POOR = 0.9  # share of a change below which a gradient step explains it poorly
+SURE = 3  # standard errors from which on a difference is called one
+ROUNDING = 1e-12  # relative standard errors below this are rounding errors
 
 
 def sentences(reading: LinearReading) -> list[str]:
-    """What the network is, how good it is, what it could be replaced by, and its layers."""
-    told = [layer_sentence(layer, layer.number == reading.depth) for layer in reading.layers]
-    return [*network_sentences(reading), *told]
+    """The network, its loss, the simpler networks that could replace it, and its layers."""
+    layers = [layer_sentence(layer, layer.number == reading.depth) for layer in reading.layers]
+    return [*network_sentences(reading), *layers]
 
 
 def network_sentences(reading: LinearReading) -> list[str]:
+    """The sentences about the network as a whole."""
     problem = reading.problem
     layers = "1 layer" if reading.depth == 1 else f"{reading.depth} layers"
-    told = [
+    found = [
         f"{reading.family}, {layers}, read at d = {problem.d}, n = {problem.n}, noise "
-        f"{problem.noise.name}: loss {number(reading.loss)} above ridge that knows sigma "
+        f"{problem.noise.name}: loss {number(reading.loss)} above ridge with the true sigma "
         f"(Bayes {number(reading.bayes_loss)})."
     ]
     overflowed = sum(level.overflowed for level in reading.levels)
     if overflowed:
-        told.append(f"{overflowed} sequences overflowed; the layers are read on the others.")
+        found.append(f"{overflowed} sequences overflowed; the layers are read on the others.")
     if reading.diagonal is not None and reading.as_diagonal is not None:
-        told.append(_diagonal(reading, reading.diagonal.verdict, reading.as_diagonal))
+        found.append(_diagonal(reading, reading.diagonal.verdict, reading.as_diagonal))
     if reading.family != "GD++":
-        told.append(
-            f"Its nearest GD++ (omega_xy = omega_yy = 0) is {_worse(reading.gd_plus_plus)}; what "
-            f"it drops has norms {reading.size_xy:.3g} and {reading.size_yy:.3g}."
+        found.append(
+            f"Its nearest GD++ network (omega_xy = omega_yy = 0) is "
+            f"{_worse(reading.gd_plus_plus)}; the omegas set to 0 have norms "
+            f"{reading.size_xy:.3g} and {reading.size_yy:.3g}."
         )
-    return told
+    return found
 
 
 def layer_sentence(layer: LayerReading, last: bool = False) -> str:
-    """What one layer does, and how that changes from the lowest noise level to the highest.
+    """The effects of one layer, and how they change from the lowest noise level to the highest.
 
-    What the last layer does to the inputs reaches no prediction and is not told.
+    The effect of the last layer on the inputs reaches no prediction and is not mentioned.
     """
     parts = _parts(layer, last) if layer.levels else ["overflows on every sequence"]
-    return f"layer {layer.number}: {', '.join(parts) or 'does nothing visible'}."
+    return f"layer {layer.number}: {', '.join(parts) or 'has no visible effect'}."
 
 
 def number(given: Estimate) -> str:
-    """A value with its standard error, both short."""
+    """A value with its standard error, both rounded."""
     if given.exact or given.standard_error <= ROUNDING * abs(given.value):
         return f"{given.value:.3g}"
     return f"{given.value:.3g} ± {given.standard_error:.1g}"
@@ -67,11 +69,12 @@ def _diagonal(reading: LinearReading, verdict: str, replaced: Replacement) -> st
         return "Its layers are diagonal, to rounding."
     warning = {
         "mostly diagonal": "Its layers are mostly diagonal",
-        "not diagonal": "It is NOT diagonal: omegas and momentum below are not this network's",
+        "not diagonal": "It is NOT diagonal, so that the omegas and the momentum form below are "
+        "those of another network",
     }[verdict]
     return (
-        f"{warning}: up to {share} of a layer's squared norm is outside; its nearest diagonal "
-        f"model is {_worse(replaced)}."
+        f"{warning}: up to {share} of a layer's squared norm is outside of the diagonal form; its "
+        f"nearest diagonal network is {_worse(replaced)}."
     )
 
 
@@ -80,7 +83,7 @@ def _worse(replaced: Replacement) -> str:
     if worse.value == 0:
         return "the same network"
     if abs(worse.value) <= SURE * worse.standard_error:
-        return f"as good within the error ({number(worse)})"
+        return f"equally good within the standard error ({number(worse)})"
     return f"{'worse' if worse.value > 0 else 'better'} by {number(_absolute(worse))}"
 
 
@@ -104,13 +107,13 @@ def _parts(layer: LayerReading, is_last: bool) -> list[str]:
         parts.append(f"rescales y by {_ends(first.rescaling, last.rescaling)}")
     share = max(at.momentum.share for at in layer.levels)
     if share >= VISIBLE:
-        parts.append(f"takes up to {100 * share:.2g}% of its move from the momentum u")
+        parts.append(f"takes up to {100 * share:.2g}% of its change of w from the momentum u")
     return parts
 
 
 def _step(layer: LayerReading, first: LayerAt, last: LayerAt) -> str:
     raw = all(_ratio(at.step.value, at.plain_step.value) < CHANGED for at in layer.levels)
-    told = f"gradient step {first.step.value:.3g}{'' if raw else ' on preconditioned inputs'}"
+    step = f"gradient step {first.step.value:.3g}{'' if raw else ' on preconditioned inputs'}"
     notes = []
     if len(layer.levels) > 1:
         between = f"from sigma {first.sigma:g} to {last.sigma:g}"
@@ -125,14 +128,14 @@ def _step(layer: LayerReading, first: LayerAt, last: LayerAt) -> str:
         min(getattr(at, name) for at in layer.levels) for name in ("explained", "along")
     )
     if along < POOR:
-        notes.append(f"only {100 * along:.2g}% of its move lies along the gradient")
+        notes.append(f"only {100 * along:.2g}% of its change of w lies along the gradient")
     elif explained < POOR:
         notes.append("differs from sequence to sequence")
-    return f"{told} ({'; '.join(notes)})" if notes else told
+    return f"{step} ({'; '.join(notes)})" if notes else step
 
 
 def _ratio(left: float, right: float) -> float:
-    """The larger over the smaller; infinite where the signs differ."""
+    """The larger number over the smaller one, infinite where the signs differ."""
     if left == right:
         return 1.0
     return max(left / right, right / left) if left * right > 0 else math.inf

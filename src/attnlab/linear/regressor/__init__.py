@@ -1,8 +1,8 @@
 """A trained linear transformer as a scikit-learn regressor that finds the noise level by itself.
 
-`InContextRegressor` is the estimator, `fit_many` and `predict_many` do many small regressions at
-once. Fitting runs a network of seven layers over the training data, which are its prompt; no
-weights change. Only NumPy is used, and JAX is not imported.
+`InContextRegressor` is the estimator; `fit_many` and `predict_many` do many small regressions at
+once. Fitting runs a network of seven layers on the training data, which are its prompt; no weights
+change. Only NumPy is used: JAX is not imported.
 """
 
 from attnlab.linear.regressor.estimator import ImplausibleAnswer, InContextRegressor

@@ -1,8 +1,8 @@
 """The scikit-learn estimator: linear regression by a trained linear transformer.
 
-Source of the model: Vladymyrov et al. (arXiv 2402.14180). `fit` shows the data to a shipped network
-as its prompt and keeps the weights w^L that the network arrives at; the regularisation, which ridge
-regression takes from cross-validation, the network takes from the data in its forward pass.
+Source of the model: Vladymyrov et al. (arXiv 2402.14180). `fit` gives the data to a shipped network
+as its prompt and keeps the weights w^L of its answer. Ridge regression takes its regularisation
+from cross-validation; the network takes it from the data in its forward pass.
 """
 
 import warnings
@@ -17,30 +17,53 @@ from attnlab.linear.regressor.many import fit_many
 
 
 class ImplausibleAnswer(UserWarning):
-    """The network's last answer fitted worse than the mean; an earlier layer was read."""
+    """The answer of the last layer fits the data worse than their mean; an earlier one is used."""
 
 
 class InContextRegressor(RegressorMixin, BaseEstimator):
     """Linear regression that estimates the noise level by itself, without cross-validation.
 
     The network assumes what ridge regression assumes: coefficients of similar size for features of
-    similar scale. Bring features of unlike scales to one first, for example with `StandardScaler`;
-    they are centred here, and divided by one common number only.
+    similar scale. Features of different scales should be standardised first, for example with
+    `StandardScaler`; here they are centred and divided by one common number only.
 
-    Parameters: `fit_intercept` (True) centres X and y; without it they are taken as centred.
+    Parameters
+    ----------
+    fit_intercept : bool, default=True
+        Whether to centre X and y; without it they are assumed to be centred.
 
-    Attributes: `coef_`, `intercept_`, `n_features_in_` (and `feature_names_in_`) as elsewhere;
-    `noise_`, the standard deviation of the noise, and `penalty_`, the `alpha` of `Ridge`, both of
-    the ridge regression whose fit is nearest to the network's; `networks_`, the shipped
-    networks that share the answer, with their weights; `layers_`, the layer after which the answer
-    was read, the last one unless a warning says otherwise.
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        The coefficients.
+    intercept_ : float
+        The intercept.
+    noise_ : float
+        The standard deviation of the noise, from the ridge regression whose fit is nearest to the
+        network's.
+    penalty_ : float
+        The `alpha` of that ridge regression.
+    networks_ : dict
+        The shipped networks whose answers were averaged, with their weights.
+    layers_ : int
+        The layer after which the answer was read: the last one unless a warning says otherwise.
+    n_features_in_ : int
+        The number of features; `feature_names_in_` has their names if X has them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from attnlab.linear import InContextRegressor
+    >>> X = np.random.default_rng(0).standard_normal((30, 3))
+    >>> InContextRegressor().fit(X, X @ [1.0, 2.0, 3.0]).predict(X[:2]).shape
+    (2,)
     """
 
     def __init__(self, *, fit_intercept: bool = True) -> None:
         self.fit_intercept = fit_intercept
 
     def fit(self, X: Any, y: Any) -> "InContextRegressor":
-        """Run the network over the samples X (n, d) with labels y (n,)."""
+        """Run the network on the samples X of shape (n, d) with labels y of shape (n,)."""
         if not isinstance(self.fit_intercept, bool | np.bool_):
             raise UserError(f"fit_intercept must be True or False, got {self.fit_intercept!r}.")
         X, y = validate_data(
@@ -55,9 +78,9 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
         depth = max(len(share.network.omegas) for share in fits.networks)
         if fits.layers[0] < depth:
             warnings.warn(
-                f"The answer after layer {depth} fits the data worse than their mean does, so "
-                f"that of layer {fits.layers[0]} is used: X and y are far from what the network "
-                "was trained on; compare with RidgeCV.",
+                f"The answer after layer {depth} fits the data worse than their mean does, and "
+                f"that after layer {fits.layers[0]} is used instead. X and y are far from the "
+                "data that the network was trained on; compare with RidgeCV.",
                 ImplausibleAnswer,
                 stacklevel=2,
             )
@@ -70,7 +93,7 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """X coef_ + intercept_ for samples X (q, d)."""
+        """X coef_ + intercept_ for samples X of shape (q, d)."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return X @ self.coef_ + self.intercept_

@@ -1,9 +1,10 @@
-"""What a network's answer says about the noise: the ridge regression that it comes nearest to.
+"""The noise level that a network's answer implies: that of the nearest ridge regression.
 
 A network gives w and no noise level. Its answer lies close to the path w(p) = (Sigma + p I)^-1
-alpha, so the p whose fitted values are nearest to the network's is the penalty it implies. If y
-has noise of variance v and w a prior N(0, (v / p) I), then E (lambda - alpha^T w(p)) = n v: that is
-the noise which makes the implied ridge the posterior mean.
+alpha of ridge regressions, and the p whose fitted values are nearest to the network's is the
+implied penalty. If y has noise of variance v and w the prior N(0, (v / p) I), then
+E (lambda - alpha^T w(p)) = n v. This is the noise for which the implied ridge is the posterior
+mean.
 """
 
 from typing import NamedTuple
@@ -11,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-POINTS, ZOOMS = 41, 2  # of a search on a logarithmic grid, good to 0.1%
-LOWEST, HIGHEST = 1e-8, 1e4  # penalties looked at, in units of the largest eigenvalue
+POINTS, ZOOMS = 41, 2  # of a search on a logarithmic grid, which finds the penalty to 0.1%
+LOWEST, HIGHEST = 1e-8, 1e4  # the range of penalties, in units of the largest eigenvalue
 
 
 class Implied(NamedTuple):
-    """The penalty p, infinite for an answer of 0, and n v."""
+    """The penalty p, which is infinite for the answer 0, and n v."""
 
     penalty: Float[np.ndarray, " problems"]
     noise_square_sum: Float[np.ndarray, " problems"]
@@ -25,7 +26,7 @@ class Implied(NamedTuple):
 def implied_ridge(
     G: Float[np.ndarray, "problems p p"], w: Float[np.ndarray, "problems d"]
 ) -> Implied:
-    """The nearest point of the ridge path to w, in the norm ||X w||."""
+    """The point of the ridge path that is nearest to w in the norm ||X w||."""
     s, V = np.linalg.eigh(G[:, :-1, :-1])
     s = np.maximum(s, 0)
     alpha, w = ((row[:, None] @ V)[:, 0] for row in (G[:, :-1, -1], w))

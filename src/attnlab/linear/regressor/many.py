@@ -1,9 +1,9 @@
-"""Many small regressions of one shape at once: the network runs over all of them together.
+"""Many small regressions of one shape at once.
 
-The single estimator is the case of one problem. A network's answer is taken from the last layer at
-which it fits the data better than the mean does; that is its last layer unless the data are far
-from all that it was trained on, and layer 0, the answer 0, always qualifies. The squared error is
-convex, so what holds for the networks holds for their average.
+`InContextRegressor` is the case of one problem. The answer of a network is taken from the last
+layer at which it fits the data better than the mean does. That is its last layer unless the data
+are far from all training data; layer 0, the answer 0, always qualifies. The squared error is
+convex, so that the average of several networks' answers fits better than the mean as well.
 """
 
 from typing import Any, NamedTuple
@@ -17,15 +17,16 @@ from attnlab.linear.regressor.recursion import answers
 from attnlab.linear.regressor.scaling import centred, restored, scaled
 from attnlab.linear.regressor.shipped import Share, networks_for
 
-BLOCK = 2**20  # entries of the Gram matrices computed at once, so that they stay in a cache
+BLOCK = 2**20  # entries of Gram matrices that are processed at once, to stay in the cache
 
 
 class Fits(NamedTuple):
-    """What `fit_many` found, one row a problem.
+    """The result of `fit_many`, with one row per problem.
 
-    `noise` is the implied standard deviation of the labels' noise and `penalty` the implied ridge
-    penalty (see `implied_ridge`); `layers` is where the answer was read, the
-    earliest where several networks share it.
+    `coef` and `intercept` are the fitted coefficients. `noise` is the implied standard deviation
+    of the labels' noise and `penalty` the implied ridge penalty (see `implied_ridge`). `layers` is
+    the layer after which the answer was read, the earliest one where several networks are
+    averaged. `networks` are these networks with their weights.
     """
 
     coef: Float[np.ndarray, "problems d"]
@@ -38,14 +39,28 @@ class Fits(NamedTuple):
     def predict(
         self, queries: Float[np.ndarray, "problems q d"]
     ) -> Float[np.ndarray, "problems q"]:
-        """Predictions at the queries of every problem."""
+        """The predictions for the queries of every problem."""
         return (queries @ self.coef[..., None])[..., 0] + self.intercept[:, None]
+
+    def __repr__(self) -> str:
+        problems, d = self.coef.shape
+        return f"Fits({problems} problems with {d} features)"
 
 
 def fit_many(X: Any, y: Any, *, fit_intercept: bool = True, implied: bool = True) -> Fits:
-    """Fit every problem (X[i], y[i]); X is (problems, n, d) and y is (problems, n).
+    """Fit every problem (X[i], y[i]).
 
-    `implied=False` leaves out the noise and the penalty, which are then NaN, and half of the work.
+    Parameters
+    ----------
+    X
+        Samples, of shape (problems, n, d).
+    y
+        Labels, of shape (problems, n).
+    fit_intercept
+        Whether to centre X and y.
+    implied
+        Whether to compute the implied noise and penalty; they are NaN otherwise, which saves half
+        of the time.
     """
     X, y = _numbers("X", X, 3), _numbers("y", y, 2)
     if X.shape[:2] != y.shape or 0 in X.shape:
@@ -56,7 +71,7 @@ def fit_many(X: Any, y: Any, *, fit_intercept: bool = True, implied: bool = True
     effective = X.shape[1] - bool(fit_intercept)
     if effective < 1:
         raise UserError(
-            "X must hold at least 2 samples a problem where fit_intercept is True, "
+            "X must hold at least 2 samples per problem where fit_intercept is True, "
             f"got {X.shape[1]}."
         )
     shares = networks_for(effective, X.shape[2])
@@ -72,7 +87,17 @@ def fit_many(X: Any, y: Any, *, fit_intercept: bool = True, implied: bool = True
 def predict_many(
     X: Any, y: Any, queries: Any, *, fit_intercept: bool = True
 ) -> Float[np.ndarray, "problems q"]:
-    """Fit every problem and predict at its own queries, (problems, q, d)."""
+    """Fit every problem and predict for its own queries.
+
+    Parameters
+    ----------
+    X, y
+        Samples and labels, of shapes (problems, n, d) and (problems, n).
+    queries
+        Inputs to predict for, of shape (problems, q, d).
+    fit_intercept
+        Whether to centre X and y.
+    """
     fits = fit_many(X, y, fit_intercept=fit_intercept, implied=False)
     queries = _numbers("queries", queries, 3)
     problems, d = fits.coef.shape
@@ -94,7 +119,7 @@ def _fit(
     noise, penalty = np.full((2, len(X)), np.nan)
     if implied:
         ridge = implied_ridge(context.G, w)
-        # A constant X explains nothing: all that varies in y is noise.
+        # A constant X explains nothing, so that all variation of y is noise.
         varies = np.square(labels.values[..., 0]).sum(1)
         left = np.where(context.empty, varies, ridge.noise_square_sum / context.y_scale**2)
         noise = np.sqrt(left / (X.shape[1] - bool(fit_intercept)))
@@ -111,7 +136,7 @@ def _fit(
 def shared_answer(
     shares: tuple[Share, ...], G: Float[np.ndarray, "problems p p"]
 ) -> tuple[Float[np.ndarray, "problems d"], Int[np.ndarray, " problems"]]:
-    """The average of the networks' answers to scaled contexts, and the earliest layer read."""
+    """The weighted average of the networks' answers, and the earliest layer that was read."""
     w = np.zeros((len(G), G.shape[-1] - 1))
     earliest = np.full(len(G), max(len(share.network.omegas) for share in shares))
     for weight, network in shares:
@@ -123,7 +148,7 @@ def shared_answer(
 def last_plausible(
     stages: Float[np.ndarray, "stages problems d"], G: Float[np.ndarray, "problems p p"]
 ) -> tuple[Float[np.ndarray, "problems d"], Int[np.ndarray, " problems"]]:
-    """The last w^l with ||y - X w||^2 <= ||y||^2, and its l: 0 at least."""
+    """The last w^l with ||y - X w||^2 <= ||y||^2, and its l, which is at least 0."""
     with np.errstate(over="ignore", invalid="ignore"):
         fitted = ((stages[:, :, None] @ G[:, :-1, :-1])[:, :, 0] * stages).sum(-1)
         gained = 2 * (stages * G[:, :-1, -1]).sum(-1)

@@ -1,8 +1,9 @@
-"""A diagonal linear transformer on Gram matrices, in NumPy, many problems at once.
+"""A diagonal linear transformer on the Gram matrices of many problems, in NumPy.
 
-It is the recursion of `attnlab.linear.models.transformer.gram_form` for free omegas: a layer has
-S = pattern * G, elementwise, and takes G to (I + S) G (I + S)^T. Of the product R of the layers
-only the part that acts on inputs is kept: M, and the answer w = -(last row).
+It is the recursion of `attnlab.linear.models.transformer.gram_form`, which is its test, for free
+omegas: a layer has S = pattern * G, elementwise, and takes G to (I + S) G (I + S)^T. Of the product
+R of the layers only M and the answer w = -(last row) are computed. It stays because the regressor
+must work without JAX.
 """
 
 import numpy as np
@@ -14,8 +15,8 @@ def answers(
 ) -> Float[np.ndarray, "stages problems d"]:
     """w^l for every layer l = 0, 1, ..., L; w^0 = 0.
 
-    With [[A, b], [c^T, e]] = S: M <- (I + A) M - b w^T and w <- (1 + e) w - M^T c (Theorem 4.1 with
-    its sign corrected). What overflows becomes infinite or NaN, silently.
+    With [[A, b], [c^T, e]] = S: M <- (I + A) M - b w^T and w <- (1 + e) w - M^T c (Lemma 4.3 with
+    its sign corrected). Numbers that overflow become infinite or NaN without a warning.
     """
     problems, d = len(G), G.shape[-1] - 1
     M = np.broadcast_to(np.eye(d), (problems, d, d))

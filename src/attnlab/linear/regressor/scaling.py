@@ -1,9 +1,9 @@
-"""From data to what a network was trained on, and back: centred, reduced, in fixed units.
+"""The transformation of data to the units of training, and of the answer back.
 
-Diagonal weights serve any d, and they see the data through G = [X y]^T [X y] alone. X is divided by
-one number and y by another, so that the largest eigenvalue of Sigma and lambda are 1; then G lies
-in a bounded set, on which a network is a bounded polynomial, however deep. Features are neither
-whitened nor brought to equal variances: rotations of the inputs rotate the answer.
+Diagonal weights serve any d, and depend on the data through G = [X y]^T [X y] alone. X is divided
+by one number and y by another, so that the largest eigenvalue of Sigma and lambda are 1. Then G
+lies in a bounded set, on which a network of any depth is a bounded polynomial. Features are neither
+whitened nor scaled to equal variances, so that rotations of the inputs rotate the answer.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ EPS = np.finfo(float).eps
 
 
 class Centred(NamedTuple):
-    """Data around an offset, divided by a power of two near their size, so that squares exist."""
+    """Data around an offset, divided by a power of two so that their squares do not overflow."""
 
     values: Float[np.ndarray, "problems n k"]
     offset: Float[np.ndarray, "problems k"]
@@ -23,11 +23,11 @@ class Centred(NamedTuple):
 
 
 class Scaled(NamedTuple):
-    """Contexts with both scales 1: what is shown is X times `x_scale` and y times `y_scale`.
+    """Contexts with both scales 1: the data are X times `x_scale` and y times `y_scale`.
 
-    Where d > n the columns are the n
-    coordinates of the samples in the basis `basis` of their span (None where they are features).
-    `empty` says where X or y is constant: nothing can be learnt, and G is 0.
+    Where d > n the columns are the n coordinates of the samples in a basis of their span, `basis`,
+    which is None otherwise. `empty` marks problems in which X or y is constant; there nothing can
+    be learnt, and G is 0.
     """
 
     G: Float[np.ndarray, "problems p p"]
@@ -38,7 +38,7 @@ class Scaled(NamedTuple):
 
 
 def centred(values: Float[np.ndarray, "problems n k"], shift: bool) -> Centred:
-    """Offsets are means where `shift`, else 0; a column that is constant up to rounding is 0."""
+    """Subtract the means if `shift` is set; a column that is constant up to rounding becomes 0."""
     largest = np.abs(values).max(axis=(1, 2))
     exponent = np.frexp(largest)[1]
     values = np.ldexp(values, -exponent[:, None, None])
@@ -52,7 +52,7 @@ def centred(values: Float[np.ndarray, "problems n k"], shift: bool) -> Centred:
 
 
 def scaled(X: Float[np.ndarray, "problems n d"], y: Float[np.ndarray, "problems n"]) -> Scaled:
-    """The Gram matrices of centred data, with 1 for the largest eigenvalue and for lambda."""
+    """The Gram matrices of centred data, scaled so that the largest eigenvalue and lambda are 1."""
     basis = None
     if X.shape[2] > X.shape[1]:
         basis, R = np.linalg.qr(X.swapaxes(1, 2))
@@ -72,6 +72,6 @@ def scaled(X: Float[np.ndarray, "problems n d"], y: Float[np.ndarray, "problems 
 def restored(
     w: Float[np.ndarray, "problems k"], context: Scaled
 ) -> Float[np.ndarray, "problems d"]:
-    """The network's answer for the data that `scaled` was given."""
+    """The network's answer in the units of the data that `scaled` was given."""
     w = w * (context.x_scale / context.y_scale)[:, None]
     return w if context.basis is None else (context.basis @ w[..., None])[..., 0]

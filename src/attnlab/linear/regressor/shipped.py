@@ -1,9 +1,9 @@
-"""The networks that ship with the package, and which of them serve n samples of d features.
+"""The regressor's networks, and the choice among them for n samples of d features.
 
 They are DIAG linear transformers with free omegas (Vladymyrov et al., arXiv 2402.14180), trained by
-scripts/regressor_weights.py on contexts in fixed units: the largest eigenvalue of Sigma and
-lambda are always the same. What such a network must still know is n / d, and the size of d, so
-there is one for each of several, and neighbours share the answer between them.
+scripts/regressor_weights.py on contexts in fixed units: the largest eigenvalue of Sigma and lambda
+are always the same. The best network still depends on n / d and on d, so that there is one for each
+of several values, and the answers of neighbouring networks are averaged.
 """
 
 import json
@@ -19,12 +19,12 @@ from jaxtyping import Float
 from safetensors import safe_open
 
 
-class Network(NamedTuple):
-    """A shipped network: its layers as rows (xx, xy, yx, yy), and what it was trained for.
+class RegressorNetwork(NamedTuple):
+    """A shipped network: its layers as rows (xx, xy, yx, yy), and the d and n of its training.
 
-    The omegas are for contexts whose largest eigenvalue of Sigma and whose lambda are 1. The file
-    has them in the units of the study, so that they can be read beside others: `units` are the two
-    numbers there, by which xx and yx, and xy and yy, are multiplied here.
+    The omegas are for contexts in which the largest eigenvalue of Sigma and lambda are 1. The file
+    has them in the units of the study, so that `attnlab read` can compare them with others:
+    `units` are the two numbers in these units, by which xx and yx, and xy and yy, are multiplied.
     """
 
     name: str
@@ -35,17 +35,16 @@ class Network(NamedTuple):
 
 
 class Share(NamedTuple):
-    """A network and its part of the answer."""
+    """A network and its weight in the average."""
 
     weight: float
-    network: Network
+    network: RegressorNetwork
 
 
 def networks_for(n: int, d: int) -> tuple[Share, ...]:
-    """One to four networks, linear in log(n / d) and log d between those they were trained for.
+    """One to four networks with weights that are linear in log(n / d) and in log d.
 
-    The answers of the networks are averaged with these weights, which sum to 1; outside of what
-    they were trained for the nearest network answers alone.
+    The weights sum to 1. Outside of the range of the training the nearest network answers alone.
     """
     sizes = sorted({network.d for network in shipped()})
     found = []
@@ -56,8 +55,8 @@ def networks_for(n: int, d: int) -> tuple[Share, ...]:
 
 
 @lru_cache(maxsize=1)
-def shipped() -> tuple[Network, ...]:
-    """All of them, by d and n."""
+def shipped() -> tuple[RegressorNetwork, ...]:
+    """All networks, in the order of d and n."""
     folder = resources.files("attnlab.linear.weights")
     found = []
     for file in folder.iterdir():
@@ -66,14 +65,16 @@ def shipped() -> tuple[Network, ...]:
                 about = json.loads(opened.metadata()["about"])
                 omegas = np.stack([opened.get_tensor(part) for part in ("xx", "xy", "yx", "yy")], 1)
             units = about["largest_eigenvalue"], about["label_square_sum"]
-            found.append(Network(file.name, omegas * (units * 2), about["d"], about["n"], units))
+            found.append(
+                RegressorNetwork(file.name, omegas * (units * 2), about["d"], about["n"], units)
+            )
     return tuple(sorted(found, key=lambda network: (network.d, network.n)))
 
 
-def _between(known: Sequence[float], asked: float) -> list[tuple[float, float]]:
-    """The neighbours of `asked` among ascending numbers, with weights linear in its logarithm."""
-    asked = min(max(asked, known[0]), known[-1])
-    place = max(bisect_left(known, asked), 1)
+def _between(known: Sequence[float], value: float) -> list[tuple[float, float]]:
+    """The neighbours of a value among ascending numbers, with weights linear in its logarithm."""
+    value = min(max(value, known[0]), known[-1])
+    place = max(bisect_left(known, value), 1)
     low, high = known[place - 1], known[place]
-    share = math.log(asked / low) / math.log(high / low)
+    share = math.log(value / low) / math.log(high / low)
     return [(weight, at) for weight, at in ((1 - share, low), (share, high)) if weight > 0]

@@ -1,8 +1,8 @@
 """Study `linear`: linear transformers as in-context learners of noisy regression.
 
-Source: Vladymyrov, von Oswald, Sandler, Ge (arXiv 2402.14180). The mathematics lives in the
-other folders of `attnlab.linear`; this one only says what to compute, what to draw and what to
-check. FULL networks come from `attnlab.linear.weights`.
+Source: Vladymyrov, von Oswald, Sandler, Ge (arXiv 2402.14180). The mathematics is in the other
+folders of `attnlab.linear`; this one says what is computed, drawn and checked. FULL networks come
+from `attnlab.linear.weights`.
 """
 
 from attnlab.lab.study import Study
@@ -28,12 +28,12 @@ study = Study(
     title="Linear transformers as in-context learners",
     source="Vladymyrov, von Oswald, Sandler, Ge, “Linear Transformers are Versatile In-Context "
     "Learners”, NeurIPS 2024, arXiv:2402.14180",
-    summary="Attention without softmax, layer on layer, regresses in context although every "
-    "sequence has a noise level of its own. The paper reads the layers as a regression with "
-    "momentum, and trains three families against ridges that estimate the noise. Here the theorems "
-    "are checked, GD++ and DIAG are trained on this machine, FULL networks come from a reference "
-    "run that ships with the package and are evaluated afresh, and the Bayes predictor stands "
-    "beside them all.",
+    summary="Layers of attention without softmax solve regression problems in context, although "
+    "every sequence has a noise level of its own. The paper interprets the layers as a regression "
+    "with momentum, and compares three trained families with ridge regressions that estimate the "
+    "noise. Here the theorems are checked, and GD++ and DIAG are trained on this machine. FULL "
+    "networks come from a reference run that ships with the package; they are evaluated on this "
+    "machine. The Bayes predictor is added to every comparison.",
     kinds=(
         *NETWORKS,
         *cells_ridges.KINDS,

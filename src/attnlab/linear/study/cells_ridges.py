@@ -1,90 +1,50 @@
-"""The cells that have no layers: the three ridges, Bayes, the exact laws, and iterative ADARR.
+"""The cells without layers: the three ridges, Bayes, the exact laws, and iterative ADARR.
 
 Source: Vladymyrov et al. (arXiv 2402.14180), Section 6; BAYES and the laws are ours. They are
-evaluated on the sequences on which the networks of `cells` are.
+evaluated on the same sequences as the networks of `cells`. This module describes the cells; they
+are computed in `compute_ridges`, which is imported when a cell runs.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
-
 from attnlab import arguments
-from attnlab.lab.cell import CellKind, Outcome, stream
-from attnlab.linear.models.predictors import AdaRidge, ConstRidge, IterativeAdaRidge, TunedRidge
-from attnlab.linear.models.tuned_ridge import fit_tuned_ridge
-from attnlab.linear.noise import parse_noise
-from attnlab.linear.problem import NoisyRegression
-from attnlab.linear.study.cells import Loss, Setting, columns
-from attnlab.linear.study.evaluation import Found, Posterior, means, of_predictor, ridge_sample_of
-from attnlab.linear.theory import laws
-from attnlab.linear.training.fixed_sample import draw
+from attnlab.lab.cell import CellKind, Outcome
+from attnlab.linear.study.cells import LossRow, Setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class Baselines(Setting):
     """The three ridges, Bayes, and the exact laws, on one noise law.
 
-    CONSTRR has its best constant, E sigma^2, which needs no tuning.
+    CONSTRR has its best constant, E sigma^2, and is not tuned.
     """
 
     tuning: int = 20_000
     """Sequences on which TUNEDRR is tuned."""
 
-
-def run_baselines(config: Baselines) -> Outcome[Loss]:
-    with jax.enable_x64(True):
-        at = config.evaluation()
-        problem = at.problem
-        predictors = {
-            "CONSTRR": ConstRidge(jnp.asarray(problem.noise.second_moment())),
-            "ADARR": AdaRidge(),
-            "TUNEDRR": _tuned(config, problem),
-            "BAYES": Posterior(*map(jnp.asarray, problem.noise.quadrature())),
-        }
-        rows = [
-            Loss(**columns(name, 0, found))
-            for name, predictor in predictors.items()
-            for found in of_predictor(predictor, at)
-        ]
-        exact = {
-            "oracle (unadjusted)": laws.oracle_loss(problem),
-            "GD++ floor": laws.gd_plus_plus_floor(problem),
-            "one layer": laws.one_layer_loss(problem),
-        }
-        rows += [
-            Loss(**columns(name, 0, Found(None, 0, law.value, 0.0, 0, "")))
-            for name, law in exact.items()
-        ]
-        for level in at.levels:
-            fixed = NoisyRegression(config.d, config.n, parse_noise(f"fixed:{level}"))
-            value = laws.oracle_loss(fixed).value
-            rows.append(
-                Loss(**columns("oracle (unadjusted)", 0, Found(level, 0, value, 0.0, 0, "")))
-            )
-    return Outcome(rows)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        arguments.integer("tuning", self.tuning, 1)
 
 
-def _tuned(config: Baselines, problem: NoisyRegression) -> TunedRidge:
-    """TUNEDRR, its constants as arrays: one compiled program serves all laws."""
-    variance = problem.noise.second_moment()
-    count = arguments.integer("tuning", config.tuning, 1)
-    if variance == 0:
-        found = TunedRidge(1.0, 1.0)
-    else:
-        key = jax.random.key(stream(config) >> 8)
-        found = fit_tuned_ridge(ridge_sample_of(draw(problem, key, count), problem.n), variance)
-    return TunedRidge(jnp.asarray(found.m), jnp.asarray(found.t))
+def run_baselines(config: Baselines) -> Outcome[LossRow]:
+    from attnlab.linear.study import compute_ridges
+
+    return compute_ridges.baselines(config)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Iterations(Setting):
-    """Iterative ADARR, gradient steps in the place of inverses, against the number of steps."""
+    """Iterative ADARR, with gradient steps in place of inverses, by the number of steps."""
 
     step: float = 0.01
     """Size of a gradient step; the paper has 1/100."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        arguments.positive("step", self.step)
 
 
 STEPS = (10, 30, 60, 100, 200)
@@ -92,26 +52,21 @@ STEPS = (10, 30, 60, 100, 200)
 
 @dataclass(frozen=True)
 class IterationsFound:
-    steps: int  # 0 stands for ADARR itself, with inverses
+    """The loss of iterative ADARR with one number of steps."""
+
+    steps: int  # 0 is ADARR itself, with inverses
     loss: float
-    error: float
+    error: float  # the standard error of `loss`
     samples: int
 
 
 def run_iterations(config: Iterations) -> Outcome[IterationsFound]:
-    step = arguments.positive("step", config.step)
-    with jax.enable_x64(True):
-        at = config.evaluation()
-        rows = []
-        for steps in (0, *STEPS):
-            predictor = IterativeAdaRidge(steps, step) if steps else AdaRidge()
-            found = means(of_predictor(predictor, at, profile=False))[0]
-            if found.loss is not None and found.error is not None:
-                rows.append(IterationsFound(steps, found.loss, found.error, found.samples))
-    return Outcome(rows)
+    from attnlab.linear.study import compute_ridges
+
+    return compute_ridges.iterations(config)
 
 
-baselines = CellKind("linear_baselines", Baselines, Loss, run_baselines, version=2)
-iterations = CellKind("linear_iterations", Iterations, IterationsFound, run_iterations, version=2)
+baselines = CellKind("linear_baselines", Baselines, LossRow, run_baselines, version=3)
+iterations = CellKind("linear_iterations", Iterations, IterationsFound, run_iterations, version=3)
 
 KINDS = (baselines, iterations)

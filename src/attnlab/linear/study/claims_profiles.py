@@ -1,7 +1,8 @@
 """Claims about profiles over the noise level, and about the weights of Figure 4.
 
-Source: Vladymyrov et al. (arXiv 2402.14180), Section 6. A profile keeps X, w and xi from level to
-level, so neighbouring points move together and two standard errors are a generous margin.
+Source: Vladymyrov et al. (arXiv 2402.14180), Section 6. All levels of a profile have the same X, w
+and xi, so that the errors of neighbouring levels are alike and two standard errors are a wide
+margin.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ import numpy as np
 
 from attnlab.lab.study import Claim, Judgement, View
 from attnlab.linear.study import grids, results
-from attnlab.linear.study.claims_models import SOURCE, STANDARD, Z, at_most
-from attnlab.linear.study.results import Loss
+from attnlab.linear.study.claims_models import REFERENCE, SOURCE, STANDARD
+from attnlab.linear.study.results import MARGIN, at_most
 from attnlab.linear.study.table_1 import PAPER, law_name, trained_range
+from attnlab.stats import Estimate
 
-Profile = dict[float, Loss]
+Profile = dict[float, Estimate]
 
 
-def _told(profile: Profile, levels: list[float] | None = None) -> str:
+def _shown(profile: Profile, levels: list[float] | None = None) -> str:
     chosen = profile if levels is None else {s: profile[s] for s in levels}
     return ", ".join(f"{loss.value:.3g} at {sigma:g}" for sigma, loss in chosen.items())
 
@@ -38,19 +40,19 @@ def _adarr(view: View) -> Judgement:
     grown = not at_most(profile[levels[-1]], profile[levels[len(levels) // 2]])
     return Judgement(
         "holds" if perfect and rises and grown else "fails",
-        _told(profile, levels[:: max(len(levels) // 5, 1)]),
-        "0 without noise, rising after that",
-        f"1e-20 (rounding) at σ = 0; no fall by more than {Z:g} standard errors",
+        _shown(profile, levels[:: max(len(levels) // 5, 1)]),
+        "0 without noise, and rising with the noise",
+        f"1e-20 (rounding) at σ = 0; no decrease by more than {MARGIN:g} standard errors",
     )
 
 
 def _tuned(view: View) -> Judgement:
-    """A hump: some level within the range is worse than one below it and one above it."""
+    """TUNEDRR has a maximum inside: at some level its loss exceeds one below and one above."""
     profile = _within(results.ridge_profile(view, "TUNEDRR", grids.U5), grids.U5)
     levels = sorted(profile)
 
     def height(sigma: float) -> float:
-        """Above the lowest point before it and the lowest after it."""
+        """The height of a level above the larger of the minima on either side."""
         lower = min(profile[s].value for s in levels if s < sigma)
         upper = min(profile[s].value for s in levels if s > sigma)
         return profile[sigma].value - max(lower, upper)
@@ -60,14 +62,14 @@ def _tuned(view: View) -> Judgement:
     after = any(not at_most(profile[worst], profile[s]) for s in levels if s > worst)
     return Judgement(
         "holds" if before and after else "fails",
-        f"a hump at σ = {worst:g}; {_told(profile, levels[:: max(len(levels) // 5, 1)])}",
-        "a hump in the middle of the range of U(0,5)",
-        f"worse by more than {Z:g} standard errors than a level below and one above",
+        f"a local maximum at σ = {worst:g}; {_shown(profile, levels[:: max(len(levels) // 5, 1)])}",
+        "a local maximum inside the range of U(0,5)",
+        f"larger by more than {MARGIN:g} standard errors than at a level below and at one above",
     )
 
 
 def valley(profile: Profile) -> float | None:
-    """The level of the only minimum, if the profile falls to it and rises after it."""
+    """The level of the only minimum; None if the profile does not fall to it and then rise."""
     levels = sorted(profile)
     best = min(levels, key=lambda sigma: profile[sigma].value)
     down = [s for s in levels if s <= best]
@@ -89,12 +91,13 @@ def _two_layers(view: View) -> Judgement:
     return Judgement(
         "holds" if good else "fails",
         "; ".join(
-            f"{model} least at σ = {min(p, key=lambda s: p[s].value):g} ({_told(p, [0.0, 5.0])})"
+            f"{model} has its minimum at σ = {min(p, key=lambda s: p[s].value):g} "
+            f"({_shown(p, [0.0, 5.0])})"
             for model, p in found.items()
         ),
-        f"one valley, near √E σ² = {root:.2f} for CONSTRR",
-        f"falls to it and rises after it within {Z:g} standard errors; both ends above 3 times "
-        "the least, our line",
+        f"one minimum, near √E σ² = {root:.2f} for CONSTRR",
+        f"falling before it and rising after it within {MARGIN:g} standard errors; more than 3 "
+        "times the minimum at both ends, our threshold",
     )
 
 
@@ -102,18 +105,18 @@ def _in_distribution(view: View) -> Judgement:
     full, diag = (results.by_depth(view, model, grids.TWO) for model in ("FULL", "DIAG"))
     depth = min(max(full), max(diag))
     gap, error = results.difference(full[depth], diag[depth])
-    verdict = "holds" if gap < -Z * error else "fails"
-    # A DIAG that quick trained with little effort is easily beaten: the paper's must be, too.
+    verdict = "holds" if gap < -MARGIN * error else "fails"
+    # At quick DIAG is trained with little effort, so FULL must be below the paper's DIAG as well.
     if view.scale == "quick" and verdict == "holds":
-        beaten = full[depth].value < PAPER["DIAG", depth, grids.TWO] - Z * full[depth].error
+        margin = MARGIN * full[depth].standard_error
+        beaten = full[depth].value < PAPER["DIAG", depth, grids.TWO] - margin
         verdict = "holds" if beaten else "undecided at this scale"
     return Judgement(
         verdict,
         f"{depth} layers: FULL {full[depth].value:.4f}, DIAG {diag[depth].value:.4f}",
-        "FULL below DIAG" + (", the paper's among them" if view.scale == "quick" else ""),
-        f"by more than {Z:g} standard errors (here {error:.4f})",
-        "FULL is the reference run, evaluated afresh."
-        + (f" {STANDARD}" if verdict == "undecided at this scale" else ""),
+        "FULL below DIAG" + (" and below the paper's DIAG" if view.scale == "quick" else ""),
+        f"by more than {MARGIN:g} standard errors (here {error:.4f})",
+        REFERENCE + (f" {STANDARD}" if verdict == "undecided at this scale" else ""),
     )
 
 
@@ -130,10 +133,10 @@ def _extrapolation(view: View) -> Judgement:
     ends = [beyond[0], beyond[len(beyond) // 2], beyond[-1]]
     return Judgement(
         verdict,
-        f"DIAG better at {len(wins)} of {len(beyond)} levels above 3; FULL "
-        f"{_told(profiles['FULL'], ends)}; DIAG {_told(profiles['DIAG'], ends)}",
+        f"DIAG is better at {len(wins)} of {len(beyond)} levels above 3; FULL "
+        f"{_shown(profiles['FULL'], ends)}; DIAG {_shown(profiles['DIAG'], ends)}",
         "DIAG below FULL at every level beyond the trained ones",
-        f"{Z:g} standard errors at each level",
+        f"{MARGIN:g} standard errors at each level",
         STANDARD if verdict == "undecided at this scale" else "",
     )
 
@@ -161,8 +164,8 @@ def _missing(view: View) -> Judgement:
     return Judgement(
         "undecided at this scale",
         "DIAG is not trained on {1,3,5} at this scale",
-        "both models",
-        "none: nothing is compared",
+        "profiles of FULL and DIAG",
+        "none, because nothing is compared",
         STANDARD,
     )
 
@@ -176,8 +179,9 @@ def _rough(view: View) -> Judgement:
     return Judgement(
         "holds" if rough[0] > rough[1] else "fails",
         f"{depth} layers: FULL {rough[0]:.3f}, DIAG {rough[1]:.3f}",
-        "FULL rougher",
-        "root mean square of the second differences of log loss on the same levels and sequences",
+        "FULL has the larger roughness",
+        "the roughness is the root mean square of the second differences of the log loss, on the "
+        "same levels and sequences",
     )
 
 
@@ -188,17 +192,17 @@ def _not_better(view: View) -> Judgement:
     depth = min(max(full), max(diag))
     gap, error = results.difference(full[depth], diag[depth])
     return Judgement(
-        "fails" if gap < -Z * error else "holds",
+        "fails" if gap < -MARGIN * error else "holds",
         f"{depth} layers: FULL {full[depth].value:.4f}, DIAG {diag[depth].value:.4f}",
-        "FULL not below DIAG",
-        f"{Z:g} standard errors (here {error:.4f})",
-        f"The paper's own table has FULL at 0.035 and DIAG at 0.046 on {law_name(grids.THREE)} "
-        "with 7 layers.",
+        "FULL is not below DIAG",
+        f"{MARGIN:g} standard errors (here {error:.4f})",
+        "The paper's own table has 0.035 for FULL and 0.046 for DIAG on "
+        f"{law_name(grids.THREE)} with 7 layers.",
     )
 
 
 def diagonal_share(rows: list) -> dict[tuple[str, int], float]:
-    """The share of every matrix's squared entries that lies on its diagonal."""
+    """The share of the diagonal in the sum of squared entries, for every matrix."""
     total: dict[tuple[str, int], float] = {}
     diagonal: dict[tuple[str, int], float] = {}
     for row in rows:
@@ -215,12 +219,12 @@ def _near_diagonal(view: View) -> Judgement:
     middle = float(np.median(list(shares.values())))
     return Judgement(
         "holds" if middle > 0.5 else "fails",
-        f"median share of the squared entries on the diagonal {middle:.2f}; "
+        f"median share of the diagonal in the squared entries {middle:.2f}; "
         + ", ".join(f"{name}{layer} {share:.2f}" for (name, layer), share in shares.items()),
-        f"most of it; 1/{size} = {1 / size:.2f} for a matrix without structure",
-        "more than half in more than half of the matrices, our line",
-        "The networks are the reference run: their growth starts new layers near a diagonal, which "
-        "the paper's training does not.",
+        f"most of it; a matrix without structure has 1/{size} = {1 / size:.2f}",
+        "more than half in more than half of the matrices, our threshold",
+        "The networks are those of the shipped reference run, whose training starts new layers "
+        "near a diagonal; the paper's training does not.",
     )
 
 
@@ -228,14 +232,14 @@ CLAIMS = (
     Claim(
         "adarr-profile",
         SOURCE,
-        "ADARR is perfect without noise and gets worse as the noise grows.",
+        "ADARR is exact without noise, and its loss grows with the noise.",
         _adarr,
         ("fig-2-deepest",),
     ),
     Claim(
         "tuned-profile",
         SOURCE,
-        "TUNEDRR struggles in the middle of the range.",
+        "TUNEDRR has difficulties in the middle of the range of noise levels.",
         _tuned,
         ("fig-2-deepest",),
     ),

@@ -1,22 +1,25 @@
-"""Claims of Section 4: the implicit regression state, its recursions, and what it cannot compute.
+"""Claims of Section 4: the implicit regression state, its recursions, and its limits.
 
-Source: Vladymyrov et al. (arXiv 2402.14180). The identities are exact, so their tolerance is a
-number of roundings; where the text prints something else, both forms are measured.
+Source: Vladymyrov et al. (arXiv 2402.14180). The identities are exact, so that their tolerance is a
+number of roundings. Where the text prints another formula, both are computed.
 """
 
 from __future__ import annotations
 
 from attnlab.lab.study import Claim, Judgement, Verdict, View
-from attnlab.linear.study import grids, results
-from attnlab.stats.rounding import below
+from attnlab.linear.study import grids
+from attnlab.stats import LEVEL, Estimate, agree, below, normal_threshold
 
 SOURCE = "Vladymyrov et al."
 ROUNDING = 1e-9
-TOLD = f"relative {ROUNDING:g}: a few thousand roundings of float64, enlarged by conditioning"
+TOLERANCE = (
+    f"relative error {ROUNDING:g}: a few thousand roundings in double precision, amplified by the "
+    "condition number"
+)
 
 
 def corrected(exact: float, printed: float) -> Verdict:
-    """Of an identity and its printed form."""
+    """The verdict for an identity, from its error and that of its printed form."""
     if exact > ROUNDING:
         return "fails"
     return "holds" if printed <= ROUNDING else "holds as corrected"
@@ -27,11 +30,12 @@ def _state(view: View) -> Judgement:
     exact, shifted = max(r.tokens for r in rows), min(r.shifted for r in rows)
     return Judgement(
         corrected(exact, shifted),
-        f"tokens from M, u, w, a: off by {below(exact, ROUNDING)}; one layer later: off by "
-        f"{shifted:.2g}",
+        f"the error of the tokens from M, u, w and a is {below(exact, ROUNDING)}; with the state "
+        f"of the layer before, as printed, it is {shifted:.2g}",
         "0",
-        TOLD,
-        "The state of layer l describes the tokens after layer l; the text's index is one off.",
+        TOLERANCE,
+        "The state of layer l describes the tokens after layer l; the layer index of the text is "
+        "shifted by one.",
     )
 
 
@@ -40,10 +44,10 @@ def _recursion(view: View) -> Judgement:
     exact, printed = max(r.recursion for r in rows), min(r.recursion_printed for r in rows)
     return Judgement(
         corrected(exact, printed),
-        f"M' = (I + A) M − b wᵀ off by {below(exact, ROUNDING)}; with + b wᵀ, as printed, by "
-        f"{printed:.2g}",
+        f"the error of M' = (I + A) M − b wᵀ is {below(exact, ROUNDING)}; with + b wᵀ, as "
+        f"printed, it is {printed:.2g}",
         "0",
-        TOLD,
+        TOLERANCE,
         "The sign of b wᵀ is minus.",
     )
 
@@ -55,10 +59,10 @@ def _alpha(view: View) -> Judgement:
     printed = min(row.alpha_printed for row in rows)
     return Judgement(
         corrected(exact, printed),
-        f"(M + u w*ᵀ) and the momentum form off by {below(exact, ROUNDING)}; (M + a u w*ᵀ), as "
-        f"printed, by {printed:.2g}",
+        f"the error of α with (M + u w*ᵀ), and of the momentum form, is {below(exact, ROUNDING)}; "
+        f"with (M + a u w*ᵀ), as printed, it is {printed:.2g}",
         "0",
-        TOLD,
+        TOLERANCE,
         "The factor a before u w*ᵀ does not belong there.",
     )
 
@@ -66,30 +70,36 @@ def _alpha(view: View) -> Judgement:
 def _cosine(view: View) -> Judgement:
     cells = grids.cosines(view.scale, view.seed)
     rows = [view.row(cell) for cell in cells]
-    z = results.normal(len(rows))
-    agree = [
-        abs(row.mean_square - row.predicted) <= z * row.mean_square_error + 2 * row.predicted**2
-        for row in rows
+    z = normal_threshold(len(rows))
+    found = [
+        agree(
+            Estimate(row.mean_square, row.mean_square_error, cell.config.contexts),
+            row.predicted,
+            comparisons=len(rows),
+            slack=2 * row.predicted**2,
+        )
+        for cell, row in zip(cells, rows, strict=True)
     ]
-    # At the largest n the limit law puts 99% of contexts below 0.1.
+    # At the largest n the limit law has 99% of the contexts below 0.1.
     far, last = cells[-1].config, rows[-1]
     share = last.beyond / far.contexts
     allowed = 0.01 + z * (0.01 / far.contexts) ** 0.5
     small = last.predicted_quantile < 0.1 and share <= allowed
-    told = ", ".join(
+    means = ", ".join(
         f"{row.mean_square:.4f} at n = {cell.config.n}"
         for cell, row in zip(cells, rows, strict=True)
     )
     return Judgement(
-        "holds" if all(agree) and small else "fails",
-        f"mean R² {told}; above 0.1 in a share {share:.3f} of contexts at n = {far.n}",
+        "holds" if all(each.agrees for each in found) and small else "fails",
+        f"mean R² {means}; R is above 0.1 in a fraction {share:.3f} of the contexts at n = {far.n}",
         f"(d + 4)/n = {', '.join(f'{row.predicted:.4f}' for row in rows)}; 99% quantile of R at "
         f"n = {far.n}: {last.predicted_quantile:.3f} in the limit, {last.quantile:.3f} sampled",
-        f"{z:.1f} standard errors (familywise level {results.LEVEL:g}) and 2 R⁴ for the next "
-        "order; at the largest n at most 1% beyond 0.1, with the same number of standard errors",
+        f"{z:.1f} standard errors (familywise level {LEVEL:g}) plus 2 R⁴ for the next order; at "
+        "the largest n, R is above 0.1 in at most 1% of the contexts, up to the same number of "
+        "standard errors",
         "R is the supremum over all weights. 'n much larger than d' means thousands at d = 10: at "
-        f"n = {cells[1].config.n} a share {rows[1].beyond / cells[1].config.contexts:.2f} of "
-        "contexts is above 0.1.",
+        f"n = {cells[1].config.n}, R is above 0.1 in a fraction "
+        f"{rows[1].beyond / cells[1].config.contexts:.2f} of the contexts.",
     )
 
 
@@ -97,8 +107,8 @@ CLAIMS = (
     Claim(
         "theorem-4.1",
         f"{SOURCE}, Theorem 4.1",
-        "After every layer the tokens are x = M x₀ + y₀ u and y = a y₀ − ⟨w, x₀⟩: a linear "
-        "regression, for any weights.",
+        "After every layer the tokens are x = M x₀ + y₀ u and y = a y₀ − ⟨w, x₀⟩, which is a "
+        "linear regression, for any weights.",
         _state,
     ),
     Claim(
@@ -110,14 +120,14 @@ CLAIMS = (
     Claim(
         "lemma-4.4",
         f"{SOURCE}, Lemmas 4.4 and A.1",
-        "In the diagonal case α follows from the state, and u and w move as with momentum.",
+        "In the diagonal case α is a function of the state, and u and w change as with momentum.",
         _alpha,
     ),
     Claim(
         "theorem-4.2",
         f"{SOURCE}, Theorem 4.2",
-        "No linear transformer computes x(1)²: with n much larger than d the cosine similarity "
-        "stays below 0.1 with high probability.",
+        "No linear transformer computes x(1)²: for n much larger than d the cosine similarity is "
+        "below 0.1 with high probability.",
         _cosine,
     ),
 )

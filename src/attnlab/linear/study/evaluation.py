@@ -1,13 +1,12 @@
-"""Adjusted losses on fresh sequences: every model of a law sees the same ones.
+"""Adjusted losses on fresh sequences, which are the same for all models of a noise law.
 
 The loss is 1/2 E ||w - w_oracle||^2 (Vladymyrov et al., arXiv 2402.14180, with the expectations
-over the query and over w in closed form). Networks are read after every layer at once; a profile
-puts one noise level in the place of the law and keeps X, w and xi from level to level.
+over the query and over w in closed form). Networks are read after every layer at once. A profile
+has a fixed noise level in place of the law, and the same X, w and xi at every level.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,24 +18,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from attnlab import arguments
-from attnlab.linear.models.bayes import posterior_mean
-from attnlab.linear.models.predictors import Predictor
+from attnlab.lab.cell import seed_of
+from attnlab.linear.models.predictors import LinearPredictor
 from attnlab.linear.models.transformer import implicit_weights
-from attnlab.linear.models.tuned_ridge import RidgeSample
 from attnlab.linear.models.weights import FullWeights, GDPlusPlus, Weights
 from attnlab.linear.noise import Fixed
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study.rare_eigenvalues import standard_errors
 from attnlab.linear.training.fixed_sample import Sample, draw
+from attnlab.stats import Estimate
 
 BLOCK = 1024  # sequences at once
-ENORMOUS = 1e140
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What is evaluated: the problem, how many sequences, and the noise levels of a profile."""
+    """The problem, the number of sequences, and the noise levels of the profile."""
 
     problem: NoisyRegression
     sequences: int
@@ -44,22 +41,17 @@ class Evaluation:
     level_sequences: int
     seed: int
 
-    def __post_init__(self) -> None:
-        arguments.integer("sequences", self.sequences, 2)
-        arguments.integer("level_sequences", self.level_sequences, 2)
-
     def samples(self, profile: bool) -> Iterator[tuple[float | None, Sample]]:
-        """The law's own sequences, then those of every level if a profile is wanted."""
-        law = (self.problem, self.seed, self.sequences)
-        yield None, drawn(*law)
+        """The sequences of the noise law, and those of every level if there is a profile."""
+        yield None, drawn(self.problem, self.seed, self.sequences)
         for level in self.levels if profile else ():
             fixed = NoisyRegression(self.problem.d, self.problem.n, Fixed(level))
             yield level, drawn(fixed, self.seed, self.level_sequences)
 
 
 @dataclass(frozen=True)
-class Found:
-    """A mean loss; None and a diagnosis where a sequence overflowed."""
+class MeanLoss:
+    """A mean loss with its standard error; None and a diagnosis where a sequence overflowed."""
 
     sigma: float | None
     read: int
@@ -69,35 +61,45 @@ class Found:
     diagnosis: str
 
 
-def levels(largest: float, points: int) -> tuple[float, ...]:
-    """`points` levels from 0 to `largest`; none for a largest of 0."""
-    largest = arguments.non_negative("sigma_max", largest)
+@dataclass(frozen=True)
+class EvaluationDraws:
+    """Everything that the sequences of an evaluation depend on besides their number."""
+
+    noise: str
+    d: int
+    n: int
+    seed: int
+
+
+def noise_levels(largest: float, points: int) -> tuple[float, ...]:
+    """`points` noise levels from 0 to `largest`, or none if `largest` is 0."""
     if largest == 0:
         return ()
-    given = np.linspace(0.0, largest, arguments.integer("sigma_points", points, 2))
-    return tuple(float(level) for level in np.round(given, 6))
+    return tuple(float(level) for level in np.round(np.linspace(0.0, largest, points), 6))
 
 
-def of_network(network: Weights, at: Evaluation, *, profile: bool) -> list[Found]:
-    """The losses read after K = 0, 1, ..., L layers."""
+def of_network(network: Weights, at: Evaluation, *, profile: bool) -> list[MeanLoss]:
+    """The losses of a network that is read after K = 0, 1, ..., L layers."""
     given = network
     if not isinstance(network, FullWeights):
-        network = network.omegas()  # one compiled program for all the diagonal families
+        network = network.omegas()  # one compiled program for all diagonal families
     network = jax.tree.map(jnp.asarray, network)
     found = []
     for sigma, sample in at.samples(profile):
         losses = _in_blocks(partial(_network_losses, network), sample)
         own = [_mean(sigma, read, losses[:, read]) for read in range(losses.shape[1])]
-        silent = at.problem.noise.second_moment() == 0 if sigma is None else sigma == 0
-        if isinstance(given, GDPlusPlus) and silent:
+        noiseless = at.problem.noise.second_moment() == 0 if sigma is None else sigma == 0
+        if isinstance(given, GDPlusPlus) and noiseless:
             least = standard_errors(given, at.problem, len(losses))
             own = [_with_error(each, float(error)) for each, error in zip(own, least, strict=True)]
         found += own
     return found
 
 
-def of_predictor(predictor: Predictor, at: Evaluation, *, profile: bool = True) -> list[Found]:
-    """The losses of a predictor that has no layers; they count as read after layer 0."""
+def of_predictor(
+    predictor: LinearPredictor, at: Evaluation, *, profile: bool = True
+) -> list[MeanLoss]:
+    """The losses of a predictor without layers, which counts as read after layer 0."""
     n = at.problem.n
     found = []
     for sigma, sample in at.samples(profile):
@@ -106,31 +108,32 @@ def of_predictor(predictor: Predictor, at: Evaluation, *, profile: bool = True) 
     return found
 
 
-def _mean(sigma: float | None, read: int, losses: np.ndarray) -> Found:
+def _mean(sigma: float | None, read: int, losses: np.ndarray) -> MeanLoss:
     count = len(losses)
     overflowed = int(count - np.isfinite(losses).sum())
     if overflowed:
-        told = f"overflow in {overflowed} of {count} sequences"
-        return Found(sigma, read, None, None, count, told)
-    # Far beyond the trained levels a loss has a square that overflows where the loss does not.
-    unit = losses.max() if losses.max() > ENORMOUS else 1.0
-    losses = losses / unit
-    error = float(unit * losses.std(ddof=1)) / math.sqrt(count)
-    return Found(sigma, read, float(unit * losses.mean()), error, count, "")
+        diagnosis = f"overflow in {overflowed} of {count} sequences"
+        return MeanLoss(sigma, read, None, None, count, diagnosis)
+    # Far beyond the trained noise levels the square of a loss can overflow where the loss does
+    # not. Dividing by a power of two avoids this and changes no other result.
+    unit = math.ldexp(1.0, int(np.frexp(losses.max())[1]) - 1)
+    found = Estimate.of(losses / unit)
+    value, error = float(unit * found.value), float(unit * found.standard_error)
+    return MeanLoss(sigma, read, value, error, count, "")
 
 
-def _with_error(found: Found, least: float) -> Found:
-    """The same with an error no smaller than the one that is known."""
+def _with_error(found: MeanLoss, least: float) -> MeanLoss:
+    """The same with a standard error that is at least the given one."""
     return found if found.error is None else replace(found, error=max(found.error, least))
 
 
 @lru_cache(maxsize=32)
 def drawn(problem: NoisyRegression, seed: int, count: int) -> Sample:
-    # A level's key does not depend on the level, so that a profile keeps X, w and xi.
+    """The sequences on which every model is evaluated."""
+    # The seed does not depend on a fixed level, so that a profile has the same X, w and xi.
     noise = "level" if isinstance(problem.noise, Fixed) else problem.noise.name
-    name = f"linear evaluation {noise} {problem.d} {problem.n} {seed}"
-    number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:7])
-    return draw(problem, jax.random.key(number), count)
+    draws = EvaluationDraws(noise, problem.d, problem.n, seed)
+    return draw(problem, jax.random.key(seed_of(draws)), count)
 
 
 def _in_blocks(losses: Any, sample: Sample) -> np.ndarray:
@@ -149,31 +152,11 @@ def _network_losses(network: Weights, G: Any, oracle: Any) -> Any:
 
 
 @eqx.filter_jit
-def _predictor_losses(predictor: Predictor, n: int, G: Any, oracle: Any) -> Any:
+def _predictor_losses(predictor: LinearPredictor, n: int, G: Any, oracle: Any) -> Any:
     w = jax.vmap(lambda G: predictor.weights(G, n))(G)
     return jnp.square(w - oracle).sum(-1) / 2
 
 
-class Posterior(Predictor):
-    """BAYES with its quadrature as arrays: laws with as many levels share one program."""
-
-    levels: Any
-    prior: Any
-
-    def weights(self, G: Any, n: int) -> Any:
-        return posterior_mean(G, n, self.levels, self.prior)
-
-
-def ridge_sample_of(sample: Sample, n: int) -> RidgeSample:
-    """A drawn sample as the tuning of a ridge sees it."""
-    s, V = np.linalg.eigh(sample.G[:, :-1, :-1])
-    alpha, d = sample.G[:, :-1, -1], V.shape[-1]
-    b = np.einsum("nij,ni->nj", V, alpha)
-    residual = sample.G[:, -1, -1] - (b**2 / s).sum(1)
-    oracle = np.einsum("nij,ni->nj", V, sample.oracle)
-    return RidgeSample(s, b, oracle, np.maximum(residual, 0) / (n - d))
-
-
-def means(found: Sequence[Found], sigma: float | None = None) -> dict[int, Found]:
-    """Of these, those at one level, by the layer read."""
+def by_layer(found: Sequence[MeanLoss], sigma: float | None = None) -> dict[int, MeanLoss]:
+    """The losses at one noise level, by the layer after which the model was read."""
     return {each.read: each for each in found if each.sigma == sigma}

@@ -1,42 +1,51 @@
 """Figures 1, 3 (left) and 5: loss against layers.
 
-Source: Vladymyrov et al. (arXiv 2402.14180). BAYES is added everywhere; bands span the runs. FULL
-is the reference run that ships, and its curves say so. Drawing functions see only the published
-table; profiles over sigma are in `figures_profiles`, Table 1 in `figures_table`.
+Source: Vladymyrov et al. (arXiv 2402.14180). BAYES is added to every figure, and bands show the
+range of the runs. FULL is the shipped reference run, and is labelled so. A drawing function uses
+only the table of its figure, and imports Altair when it is called. Profiles over sigma are in
+`figures_profiles`, Table 1 is in `figures_table`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
-
-import altair as alt
+from statistics import median_high
+from typing import TYPE_CHECKING, Any
 
 from attnlab.lab.study import Figure, View
 from attnlab.linear.study import grids, results
 from attnlab.linear.study.table_1 import CATEGORICAL, MODELS, PAPER, RIDGES, UNIFORM, law_name
 
+if TYPE_CHECKING:
+    import altair as alt
+
+    from attnlab.lab.study import Drawn
+
 Rows = list[dict[str, Any]]
-Drawn = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart
 REFERENCES = (*RIDGES, "BAYES")
 FULL = "FULL (reference)"
 ORDER = ["GD++", "DIAG", FULL, *REFERENCES]
-LEAST = 1e-13  # of a logarithmic axis; 0 is drawn there
+LEAST = 1e-13  # the least value of a logarithmic axis, where 0 is drawn
 
 
 def label(model: str) -> str:
+    """The name of a model in figures."""
     return FULL if model == "FULL" else model
 
 
 def log_scale(**more: Any) -> alt.Scale:
+    """A logarithmic axis without rounded ends."""
+    import altair as alt
+
     return alt.Scale(type="log", nice=False, **more)
 
 
-def colour(title: str | None = None, among: Iterable[str] = ORDER) -> alt.Color:
-    return alt.Color(
-        "model:N", title=title, sort=ORDER, scale=alt.Scale(domain=[m for m in ORDER if m in among])
-    )
+def model_colour() -> alt.Color:
+    """One colour per model, the same in every figure."""
+    import altair as alt
+
+    return alt.Color("model:N", title=None, sort=ORDER, scale=alt.Scale(domain=ORDER))
 
 
 def every_run(view: View, model: str, law: str) -> list[list[Any]]:
@@ -49,12 +58,17 @@ def every_run(view: View, model: str, law: str) -> list[list[Any]]:
 
 
 def shown(value: float | None) -> float | None:
-    """What a logarithmic axis can show."""
+    """The value on a logarithmic axis; None where it is not finite."""
     return None if value is None or not math.isfinite(value) else max(value, LEAST)
 
 
+def finite(value: float) -> float | None:
+    """The value; None where it is not finite."""
+    return value if math.isfinite(value) else None
+
+
 def layers_rows(view: View, laws: Iterable[str]) -> Rows:
-    """The best run, the span of the runs, and the predictors without layers at every depth."""
+    """The best run, the range of the runs, and the predictors without layers, by depth."""
     found: Rows = []
     for law in laws:
         depths: set[int] = set()
@@ -75,7 +89,7 @@ def layers_rows(view: View, laws: Iterable[str]) -> Rows:
                         "model": label(model),
                         "layers": layers,
                         "loss": shown(loss.value),
-                        "error": loss.error if math.isfinite(loss.error) else None,
+                        "error": finite(loss.standard_error),
                         "low": shown(min(ends)),
                         "high": shown(max(ends)),
                         "paper": PAPER.get((model, layers, law)),
@@ -90,7 +104,7 @@ def layers_rows(view: View, laws: Iterable[str]) -> Rows:
                         "model": name,
                         "layers": layers,
                         "loss": shown(loss.value) if loss.value > LEAST else None,
-                        "error": loss.error,
+                        "error": loss.standard_error,
                         "paper": PAPER.get((name, 0, law)),
                     }
                 )
@@ -98,9 +112,12 @@ def layers_rows(view: View, laws: Iterable[str]) -> Rows:
 
 
 def panel(rows: Rows, title: str, width: int = 190, height: int = 170) -> Any:
+    """The losses on one noise law against the number of layers."""
+    import altair as alt
+
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("layers:Q", title="layers", axis=alt.Axis(tickMinStep=1, format="d")),
-        color=colour(),
+        color=model_colour(),
     )
     y = alt.Y("loss:Q", title="adjusted loss", scale=log_scale())
     networks = base.transform_filter("isValid(datum.low)")
@@ -126,6 +143,8 @@ def panel(rows: Rows, title: str, width: int = 190, height: int = 170) -> Any:
 
 
 def draw_layers(rows: Rows) -> Drawn:
+    import altair as alt
+
     names = list(dict.fromkeys(row["noise"] for row in rows))
     panels = [panel([row for row in rows if row["noise"] == name], name) for name in names]
     return alt.concat(*panels, columns=3).resolve_scale(y="independent")
@@ -144,7 +163,7 @@ def read_rows(view: View) -> Rows:
             "model": label(model),
             "layers": layers,
             "read": read,
-            "loss": shown(sorted(values)[len(values) // 2]),
+            "loss": shown(median_high(values)),
             "low": shown(min(values)),
             "high": shown(max(values)),
             "runs": len(values),
@@ -154,6 +173,8 @@ def read_rows(view: View) -> Rows:
 
 
 def draw_read(rows: Rows) -> Drawn:
+    import altair as alt
+
     def one(model: str) -> Any:
         base = alt.Chart(alt.Data(values=[row for row in rows if row["model"] == model])).encode(
             x=alt.X("read:Q", title="layers read, K", axis=alt.Axis(tickMinStep=1, format="d")),
@@ -171,15 +192,16 @@ def draw_read(rows: Rows) -> Drawn:
 
 
 NOTE = (
-    "Points and lines: the best run; band: all runs; crosses: Table 1 of the paper; dashed: "
-    "predictors without layers. FULL is the shipped reference run, evaluated on this machine."
+    "Points and lines show the best run, bands the range of all runs, crosses Table 1 of the "
+    "paper, and dashed lines predictors without layers. FULL is the shipped reference run, "
+    "evaluated on this machine."
 )
 
 FIGURES = (
     Figure(
         "fig-1",
         "Figure 1: adjusted loss against layers, uniform noise",
-        f"One panel a law U(0, s_max). {NOTE}",
+        f"One panel per noise law U(0, s_max). {NOTE}",
         lambda view: layers_rows(view, UNIFORM),
         draw_layers,
     ),
@@ -193,7 +215,7 @@ FIGURES = (
     Figure(
         "fig-5",
         "Figure 5: the prediction read after K layers, U(0,5)",
-        "Median over runs and their span, one line a depth; losses above 10⁴ are cut.",
+        "Median and range over the runs, with one line per depth; losses above 10⁴ are cut off.",
         read_rows,
         draw_read,
     ),

@@ -1,21 +1,25 @@
 """Figure 4, the matrices P and Q of a FULL network, and Figure 6, losses that are not adjusted.
 
-Source: Vladymyrov et al. (arXiv 2402.14180). FULL is the reference run that ships. Functions here
-see only the published table.
+Source: Vladymyrov et al. (arXiv 2402.14180). FULL is the shipped reference run.
 """
 
 from __future__ import annotations
 
-import altair as alt
+from typing import TYPE_CHECKING
 
 from attnlab.lab.study import Figure, View
 from attnlab.linear.study import grids, results
-from attnlab.linear.study.figures import Drawn, Rows
+from attnlab.linear.study.figures import Rows
 from attnlab.linear.study.figures_profiles import deepest_rows, named, shaded
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from attnlab.lab.study import Drawn
 
 
 def unadjusted_rows(view: View) -> Rows:
-    """Figure 6: adjusted loss plus the oracle's, which is exact at every level."""
+    """Figure 6: adjusted losses plus the oracle's loss, which is exact at every level."""
     oracle = results.ridge_profile(view, "oracle (unadjusted)", grids.U5)
     return [
         {**row, "loss": row["loss"] + oracle[row["sigma"]].value}
@@ -36,6 +40,8 @@ def unadjusted_rows(view: View) -> Rows:
 
 
 def draw_unadjusted(rows: Rows) -> Drawn:
+    import altair as alt
+
     lines = (
         alt.Chart(alt.Data(values=rows))
         .mark_line(point=alt.OverlayMarkDef(size=14), clip=True)
@@ -50,6 +56,7 @@ def draw_unadjusted(rows: Rows) -> Drawn:
 
 
 def matrix_rows(view: View) -> Rows:
+    """The entries of P and Q."""
     return [
         {
             "matrix": f"{row.matrix}, layer {row.layer}",
@@ -62,6 +69,8 @@ def matrix_rows(view: View) -> Rows:
 
 
 def draw_matrices(rows: Rows) -> Drawn:
+    import altair as alt
+
     def one(name: str) -> alt.Chart:
         kept = [row for row in rows if row["matrix"] == name]
         most = max(abs(row["value"]) for row in kept) or 1.0
@@ -91,16 +100,16 @@ FIGURES = (
     Figure(
         "fig-4",
         "Figure 4: P and Q of a FULL network on {1,3}",
-        "The shipped reference run with four layers, or the depth nearest to that. Every matrix "
-        "has a colour scale of its own, white at 0; the last row and column belong to y.",
+        "The network of four layers of the shipped reference run. Every matrix has a colour scale "
+        "of its own, with white at 0; the last row and column belong to y.",
         matrix_rows,
         draw_matrices,
     ),
     Figure(
         "fig-6",
         "Figure 6: losses that are not adjusted, U(0,5)",
-        "The oracle's own loss hides the differences; hence the adjustment. Adjusted losses plus "
-        "the oracle's, which is exact.",
+        "The loss of the oracle hides the differences between models, which is why losses are "
+        "adjusted. Shown are adjusted losses plus the oracle's, which is exact.",
         unadjusted_rows,
         draw_unadjusted,
     ),

@@ -1,36 +1,42 @@
 """Figures 2, 3 and 7: losses against the noise level.
 
-Source: Vladymyrov et al. (arXiv 2402.14180). The trained range of sigma is shaded; every level has
-the same X, w and xi. FULL is the reference run that ships. Figures 4 and 6 are in `figures_other`.
+Source: Vladymyrov et al. (arXiv 2402.14180). The trained range of sigma is shaded, and all levels
+have the same X, w and xi. FULL is the shipped reference run. Figures 4 and 6 are in
+`figures_other`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from typing import Any
-
-import altair as alt
+from statistics import median_high
+from typing import TYPE_CHECKING, Any
 
 from attnlab.lab.study import Figure, View
 from attnlab.linear.study import grids, results
 from attnlab.linear.study.figures import (
     REFERENCES,
-    Drawn,
     Rows,
-    colour,
     every_run,
+    finite,
     label,
     log_scale,
+    model_colour,
     shown,
 )
 from attnlab.linear.study.table_1 import CATEGORICAL, MODELS, UNIFORM, law_name, trained_range
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from attnlab.lab.study import Drawn
+    from attnlab.stats import Estimate
 
 SHADE = "#8a94a3"
 CUT = {"domain": [1e-4, 1e2], "clamp": True}
 
 
 def named(law: str) -> dict[str, Any]:
+    """The columns that describe a noise law."""
     low, high = trained_range(law)
     return {"noise": law_name(law), "trained_from": low, "trained_to": high}
 
@@ -40,7 +46,7 @@ def deepest_rows(view: View, laws: Iterable[str]) -> Rows:
     found: Rows = []
     for law in laws:
         end = trained_range(law)[1] + (1 if law in UNIFORM else 3)
-        profiles: dict[str, tuple[int, dict[float, results.Loss]]] = {}
+        profiles: dict[str, tuple[int, dict[float, Estimate]]] = {}
         for model in MODELS:
             depths = results.by_depth(view, model, law)
             if depths:
@@ -57,7 +63,7 @@ def deepest_rows(view: View, laws: Iterable[str]) -> Rows:
                 "layers": depth,
                 "sigma": sigma,
                 "loss": shown(loss.value),
-                "error": loss.error if math.isfinite(loss.error) else None,
+                "error": finite(loss.standard_error),
             }
             for name, (depth, profile) in profiles.items()
             for sigma, loss in profile.items()
@@ -67,6 +73,9 @@ def deepest_rows(view: View, laws: Iterable[str]) -> Rows:
 
 
 def shaded(rows: Rows) -> alt.Chart:
+    """The shaded range of the trained noise levels."""
+    import altair as alt
+
     span = {"from": rows[0]["trained_from"], "to": rows[0]["trained_to"]}
     return (
         alt.Chart(alt.Data(values=[span]))
@@ -76,6 +85,8 @@ def shaded(rows: Rows) -> alt.Chart:
 
 
 def draw_deepest(rows: Rows) -> Drawn:
+    import altair as alt
+
     def one(noise: str) -> Any:
         kept = [row for row in rows if row["noise"] == noise]
         lines = (
@@ -84,7 +95,7 @@ def draw_deepest(rows: Rows) -> Drawn:
             .encode(
                 x=alt.X("sigma:Q", title="noise level σ"),
                 y=alt.Y("loss:Q", title="adjusted loss", scale=log_scale(**CUT)),
-                color=colour(),
+                color=model_colour(),
                 tooltip=[
                     "model:N",
                     "layers:Q",
@@ -120,6 +131,8 @@ def depth_rows(view: View, laws: Iterable[str], end: float) -> Rows:
 
 
 def draw_depths(rows: Rows) -> Drawn:
+    import altair as alt
+
     def one(noise: str, model: str) -> Any:
         kept = [row for row in rows if (row["noise"], row["model"]) == (noise, model)]
         lines = (
@@ -140,7 +153,7 @@ def draw_depths(rows: Rows) -> Drawn:
 
 
 def layer_rows(view: View) -> Rows:
-    """Figure 7: one curve a layer that is read, by depth, with the span of the runs."""
+    """Figure 7: one curve for each layer that is read, by depth, with the range of the runs."""
     gathered: dict[tuple[str, int, int, float], list[float]] = {}
     for model in MODELS:
         for rows in every_run(view, model, grids.U5):
@@ -155,7 +168,7 @@ def layer_rows(view: View) -> Rows:
             "layers": layers,
             "read": read,
             "sigma": sigma,
-            "loss": shown(sorted(values)[len(values) // 2]),
+            "loss": shown(median_high(values)),
             "low": shown(min(values)),
             "high": shown(max(values)),
         }
@@ -164,6 +177,8 @@ def layer_rows(view: View) -> Rows:
 
 
 def draw_layers_read(rows: Rows) -> Drawn:
+    import altair as alt
+
     def one(layers: int, model: str) -> Any:
         kept = [row for row in rows if (row["layers"], row["model"]) == (layers, model)]
         base = alt.Chart(alt.Data(values=kept)).encode(
@@ -185,15 +200,15 @@ def draw_layers_read(rows: Rows) -> Drawn:
 
 
 NOTE = (
-    "Shaded: the trained range. Losses outside [1e-4, 100] are cut. FULL is the shipped "
-    "reference run, evaluated on this machine."
+    "The trained range is shaded. Losses outside of [1e-4, 100] are drawn at its ends. FULL is the "
+    "shipped reference run, evaluated on this machine."
 )
 
 FIGURES = (
     Figure(
         "fig-2-deepest",
         "Figure 2, top: the deepest networks against the noise level, uniform noise",
-        f"Up to 7 layers (the tooltip says how many). {NOTE}",
+        f"Networks of up to 7 layers; the tooltip gives the number. {NOTE}",
         lambda view: deepest_rows(view, UNIFORM),
         draw_deepest,
     ),
@@ -207,21 +222,22 @@ FIGURES = (
     Figure(
         "fig-3-deepest",
         "Figure 3, middle: the deepest networks, two and three noise levels",
-        f"Shaded is the span of the trained levels. {NOTE}",
+        NOTE,
         lambda view: deepest_rows(view, CATEGORICAL),
         draw_deepest,
     ),
     Figure(
         "fig-3-depths",
         "Figure 3, right: 2 to 7 layers, two and three noise levels",
-        f"Shaded is the span of the trained levels. {NOTE}",
+        NOTE,
         lambda view: depth_rows(view, CATEGORICAL, 8.0),
         draw_depths,
     ),
     Figure(
         "fig-7",
         "Figure 7: layer by layer against the noise level, U(0,5)",
-        f"One row a depth, one curve a layer that is read; band: all runs. {NOTE}",
+        f"One row per depth and one curve for each layer that is read, with the range of all runs "
+        f"as a band. {NOTE}",
         layer_rows,
         draw_layers_read,
     ),

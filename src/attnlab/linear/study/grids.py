@@ -1,8 +1,8 @@
-"""Which cells each figure and claim asks for, at each scale.
+"""The cells that each figure and claim needs, at each scale.
 
 `paper` is the grid of Table 1 in Vladymyrov et al. (arXiv 2402.14180): ten noise laws, seven depths
-and five runs of GD++ and DIAG, with an eighth layer on U(0, 5) for Figure 7. FULL ships with the
-package and is evaluated at every scale. `quick` trains on four laws, with less effort.
+and five runs of GD++ and DIAG, with an eighth layer on U(0, 5) for Figure 7. FULL networks ship
+with the package and are evaluated at every scale. `quick` trains on four laws, with less effort.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from attnlab.lab.cell import Cell
 from attnlab.lab.study import Scale
 from attnlab.linear.study.cells import Matrices, Reference, Training, full, matrices, training
 from attnlab.linear.study.cells_constructions import (
-    LeastSquares,
+    LeastSquaresNetwork,
     Rates,
     Rescaling,
     StepSize,
@@ -27,27 +27,31 @@ from attnlab.linear.study.cells_constructions import (
 )
 from attnlab.linear.study.cells_ridges import Baselines, Iterations, baselines, iterations
 from attnlab.linear.study.cells_state import Cosine, StateCheck, cosine, state_check
+from attnlab.linear.study.shipped_table import DIGESTS, HEAT_MAP_DEPTH, RUNS
 from attnlab.linear.study.table_1 import CATEGORICAL, DEPTHS, LAWS, trained_range
-from attnlab.linear.weights import shipped as reference
 
-Family = Literal["gd++", "diag", "omegas"]
-FAMILY_OF: dict[str, Family] = {"GD++": "gd++", "DIAG": "diag", "DIAG, free omegas": "omegas"}
+TrainedFamily = Literal["gd++", "diag", "omegas"]
+FAMILY_OF: dict[str, TrainedFamily] = {
+    "GD++": "gd++",
+    "DIAG": "diag",
+    "DIAG, free omegas": "omegas",
+}
 U5, TWO, THREE = "uniform:5", *CATEGORICAL
-WIDE = {U5: 10.0, TWO: 6.0, THREE: 8.0}  # profiles that go beyond the trained range by far
+WIDE = {U5: 10.0, TWO: 6.0, THREE: 8.0}  # profiles that reach far beyond the trained range
 DEEPEST = DEPTHS[-1]
 
 
 @dataclass(frozen=True)
 class Size:
-    """What a scale can afford."""
+    """The sizes of one scale."""
 
-    depths: dict[str, int]  # by noise law: the deepest network that is trained
+    depths: dict[str, int]  # the deepest network that is trained, by noise law
     heads: dict[str, int]  # the same for free omegas
     runs: int
     effort: dict[str, int]
     sequences: int
     level_sequences: int
-    step: float  # of a profile in sigma
+    step: float  # distance between the noise levels of a profile
     contexts: int
 
 
@@ -79,11 +83,12 @@ SIZES: dict[Scale, Size] = {
 
 
 def size(scale: Scale) -> Size:
+    """The sizes of a scale."""
     return SIZES[scale]
 
 
 def _evaluated(law: str, scale: Scale, seed: int) -> dict[str, Any]:
-    """The problem and its evaluation, shared by all models of a law."""
+    """The problem and its evaluation, which all models of a law share."""
     at = size(scale)
     largest = WIDE.get(law, trained_range(law)[1] + 1)
     step = 1.0 if scale == "quick" and law == U5 else at.step
@@ -99,7 +104,7 @@ def _evaluated(law: str, scale: Scale, seed: int) -> dict[str, Any]:
 
 
 def trained(model: str, law: str, scale: Scale, seed: int) -> list[Cell]:
-    """The runs of a trained family on a law; none where this scale has none."""
+    """The training runs of a family on a law; empty where this scale has none."""
     at = size(scale)
     depth = (at.heads if model == "DIAG, free omegas" else at.depths).get(law)
     if depth is None:
@@ -116,41 +121,37 @@ def trained(model: str, law: str, scale: Scale, seed: int) -> list[Cell]:
     ]
 
 
-def shipped(law: str, scale: Scale, seed: int) -> list[Cell]:
-    """The best shipped FULL networks of a law; none where the file has none."""
-    if law not in reference.laws():
-        return []
-    shared = _evaluated(law, scale, seed)
-    return [full(Reference(weights=reference.digest(law), **shared), cost=4.0)]
+def shipped(law: str, scale: Scale, seed: int) -> Cell:
+    """The best shipped FULL networks of a law."""
+    return full(Reference(weights=DIGESTS[law], **_evaluated(law, scale, seed)), cost=4.0)
 
 
 def shipped_runs(law: str, scale: Scale, seed: int) -> list[Cell]:
-    """Every run of the shipped networks, for bands; at quick the best stand for all."""
-    if scale == "quick" or law not in reference.laws():
-        return shipped(law, scale, seed)
-    shared, digest = _evaluated(law, scale, seed), reference.digest(law)
-    return [
-        full(Reference(run=run, weights=digest, **shared), cost=4.0) for run in reference.runs(law)
-    ]
+    """Every run of the shipped networks, for bands; at quick only the best ones."""
+    if scale == "quick":
+        return [shipped(law, scale, seed)]
+    shared = _evaluated(law, scale, seed)
+    return [full(Reference(run=run, weights=DIGESTS[law], **shared), cost=4.0) for run in RUNS]
 
 
 def ridges(law: str, scale: Scale, seed: int) -> Cell:
+    """The ridges, Bayes and the exact laws on a noise law."""
     return baselines(Baselines(**_evaluated(law, scale, seed)), cost=3.0)
 
 
 def iterative(scale: Scale, seed: int) -> Cell:
+    """ADARR without inverses, on U(0, 5)."""
     at = size(scale)
     return iterations(Iterations(noise=U5, sequences=at.sequences, seed=seed), cost=3.0)
 
 
 def heat_map() -> Cell:
-    """The four-layer FULL network on {1, 3} of Figure 4; the nearest depth if none was shipped."""
-    shipped = {depth for run in reference.runs(TWO) for depth in reference.depths(TWO, run)}
-    layers = min(shipped, key=lambda depth: (abs(depth - 4), depth))
-    return matrices(Matrices(layers=layers, weights=reference.digest(TWO)))
+    """The four-layer FULL network on {1, 3} of Figure 4."""
+    return matrices(Matrices(layers=HEAT_MAP_DEPTH, weights=DIGESTS[TWO]))
 
 
 def states(seed: int) -> list[Cell]:
+    """The implicit state of random networks of both kinds."""
     shapes: list[tuple[Literal["full", "diag"], int, int, int, int]] = [
         ("full", 5, 12, 4, 2),
         ("diag", 5, 12, 4, 2),
@@ -162,45 +163,49 @@ def states(seed: int) -> list[Cell]:
 
 
 def cosines(scale: Scale, seed: int) -> list[Cell]:
+    """The cosine of Theorem 4.2 for growing contexts."""
     contexts = size(scale).contexts
     return [cosine(Cosine(10, n, contexts, seed)) for n in (350, 1400, 5000)]
 
 
 def least_squares_cells(seed: int) -> list[Cell]:
+    """Theorem 5.1 for several condition numbers and precisions."""
     return [
-        least_squares(LeastSquares(kappa, precision, seed=seed))
+        least_squares(LeastSquaresNetwork(kappa, precision, seed=seed))
         for kappa in (10.0, 1e3, 1e6)
         for precision in (1e-3, 1e-9)
     ]
 
 
 def scalar_rates() -> Cell:
+    """The scalar recursion of Theorem 5.1."""
     return rates(Rates())
 
 
-LEVELS = (0.5, 1.5)  # for which the network of Theorem 5.2 is built
-THIRD = 1.0
+LEVELS = (0.5, 1.5)  # noise levels for which the network of Theorem 5.2 is built
+THIRD = 1.0  # another noise level
 LENGTHS = (100, 400, 1600, 6400, 25_600)
 
 
 def rescalings(sigma: float, scale: Scale, seed: int) -> list[Cell]:
+    """Theorem 5.2 at one noise level, for growing contexts."""
     contexts = size(scale).contexts
     return [rescaling(Rescaling(*LEVELS, sigma, n, contexts=contexts, seed=seed)) for n in LENGTHS]
 
 
 def step_sizes(seed: int) -> list[Cell]:
-    """The first-order error of the printed formula, by omega_xy."""
+    """The error of the printed formula of Section 5.3, by omega_xy."""
     return [step_size(StepSize(-(10.0**-k), seed=seed)) for k in (2, 3, 4, 5)]
 
 
 def noisy_step_sizes(seed: int) -> list[Cell]:
-    """How the step shrinks as the noise grows."""
+    """The step of Section 5.3, by noise level."""
     return [step_size(StepSize(-1e-3, sigma=sigma, seed=seed)) for sigma in (0.0, 1.0, 3.0, 5.0)]
 
 
 def cells(scale: Scale, seed: int) -> Sequence[Cell]:
-    """Everything the study asks for."""
-    asked = chain(
+    """All cells of the study."""
+    planned = chain(
         states(seed),
         cosines(scale, seed),
         least_squares_cells(seed),
@@ -209,8 +214,8 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
         step_sizes(seed),
         noisy_step_sizes(seed),
         (ridges(law, scale, seed) for law in LAWS),
-        *(shipped(law, scale, seed) for law in LAWS),
+        (shipped(law, scale, seed) for law in LAWS),
         *(shipped_runs(law, scale, seed) for law in LAWS),
         *(trained(model, law, scale, seed) for law in LAWS for model in FAMILY_OF),
     )
-    return list({cell.key: cell for cell in asked}.values())
+    return list({cell.key: cell for cell in planned}.values())

@@ -1,10 +1,10 @@
-"""The error of a GD++ loss where there is no noise, from the exact law of the eigenvalues.
+"""The standard error of a GD++ loss without noise, from the exact law of the eigenvalues.
 
 Without noise w = (1 - g(Sigma)) w* (Vladymyrov et al., arXiv 2402.14180, GD++), and the loss of a
-sequence is 1/2 sum_i g(s_i)^2 w_i^2. For four layers and more it is decided by eigenvalues so rare
-that a sample has one of them or none, and a sample without them does not know what it lacks: at
-five layers the means of samples of 65,536 sequences have eight times the spread that each of them
-says.
+sequence is 1/2 sum_i g(s_i)^2 w_i^2. For four layers and more it is dominated by eigenvalues so
+rare that a sample contains one of them or none. A sample without them underestimates its own
+standard error: at five layers the means of samples of 65,536 sequences vary eight times as much as
+the standard error of each sample suggests.
 """
 
 import jax.numpy as jnp
@@ -16,18 +16,18 @@ from attnlab.linear.models.weights import GDPlusPlus
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.theory.laws import frequent_eigenvalues
 
-SELDOM = 0.1  # of the evaluations have an eigenvalue at least as far out
+SELDOM = 0.1  # fraction of evaluations that contain an eigenvalue at least as far out
 
 
 def standard_errors(
     network: GDPlusPlus, problem: NoisyRegression, count: int
 ) -> Float[np.ndarray, " reads"]:
-    """Of the mean over `count` sequences, read after K = 0, 1, ..., L layers; at least.
+    """Lower bounds for the mean over `count` sequences, read after K = 0, 1, ..., L layers.
 
-    E loss^2 = 1/4 (3 sum_i E g_i^4 + sum_{i != j} E g_i^2 g_j^2), of which the second sum is left
-    out: it is small where rare eigenvalues decide. Those that fewer than `SELDOM` of the
-    evaluations have are left out too, at both ends: the variance with them is that of an event
-    that does not happen.
+    E loss^2 = 1/4 (3 sum_i E g_i^4 + sum_{i != j} E g_i^2 g_j^2). The second sum is left out; it is
+    small where rare eigenvalues dominate. Eigenvalues that fewer than `SELDOM` of the evaluations
+    contain are left out too, at both ends of the spectrum, because the variance would otherwise be
+    that of events that do not occur.
     """
     s, r = frequent_eigenvalues(problem.d, problem.n, SELDOM / count)
     g = 1 - np.asarray(spectral_form(network, jnp.asarray(s)).f)

@@ -1,7 +1,7 @@
-"""Table 1 of the paper: the adjusted evaluation loss, its laws, models and depths, as printed.
+"""Table 1 of the paper as printed: adjusted evaluation losses by model, depth and noise law.
 
-Source: Vladymyrov et al. (arXiv 2402.14180). The paper prints no standard errors; `paper_error` is
-the one that its evaluation has, 100,000 sequences with one sampled query each.
+Source: Vladymyrov et al. (arXiv 2402.14180). The paper prints no standard errors; `paper_error`
+computes that of its evaluation, 100,000 sequences with one sampled query each.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ LAWS = (*UNIFORM, *CATEGORICAL)
 DEPTHS = tuple(range(1, 8))
 MODELS = ("GD++", "DIAG", "FULL")
 RIDGES = ("CONSTRR", "ADARR", "TUNEDRR")
-SEQUENCES = 100_000  # of the paper's evaluation
+SEQUENCES = 100_000  # in the paper's evaluation
 
 _ROWS = """
 GD++ 1 1.768 1.639 1.396 1.175 1.015 0.907 0.841 0.806 1.007 0.819
@@ -43,7 +43,7 @@ ADARR 0 0 0.003 0.016 0.034 0.053 0.068 0.081 0.092 0.051 0.084
 TUNEDRR 0 0 0.002 0.010 0.023 0.037 0.049 0.060 0.068 0.021 0.054
 """
 
-PAPER: dict[tuple[str, int, str], float] = {  # by model, depth (0 for a ridge) and law
+PAPER: dict[tuple[str, int, str], float] = {  # by model, depth (0 for a ridge) and noise law
     (words[0], int(words[1]), law): float(value)
     for words in (line.split() for line in _ROWS.strip().splitlines())
     for law, value in zip(LAWS, words[2:], strict=True)
@@ -61,16 +61,17 @@ def paper_error(loss: float, square: float, oracle: float, d: int = 10) -> float
     """The standard error of the paper's evaluation of a model with this mean loss.
 
     With e = w - w_oracle and C the posterior covariance of the true weights, a sampled query gives
-    1/2 (<e, x>^2 - 2 <e, x> z), z ~ N(0, x^T C x), of second moment 3/4 |e|^4 + |e|^2 tr C
-    + 2 e^T C e. `square` is E (|e|^2 / 2)^2 and `oracle` E tr C / 2; the mean of the product
-    |e|^2 tr C is taken for the product of the means, and C for a multiple of the identity.
+    1/2 (<e, x>^2 - 2 <e, x> z) with z ~ N(0, x^T C x), whose second moment is
+    3/4 |e|^4 + |e|^2 tr C + 2 e^T C e. `square` is E (|e|^2 / 2)^2 and `oracle` E tr C / 2. The
+    mean of the product |e|^2 tr C is approximated by the product of the means, and C by a multiple
+    of the identity.
     """
     second = 3 * square + 4 * (1 + 2 / d) * loss * oracle
     return math.sqrt(max(second - loss**2, 0.0) / SEQUENCES)
 
 
 def law_name(law: str) -> str:
-    """U(0, 5) or {1, 3}."""
+    """The law as the paper writes it, such as U(0,5) or {1,3}."""
     kind, _, rest = law.partition(":")
     if kind == "uniform":
         return f"U(0,{rest})"

@@ -1,10 +1,10 @@
-"""Exact laws of linear transformers on noisy regression: no sampling anywhere.
+"""Exact laws of linear transformers on noisy regression, computed without sampling.
 
-Two laws derived here for the setting of Vladymyrov et al. (arXiv 2402.14180): GD++ of any depth is
-w = f(Sigma) w*, so it cannot beat ridge with the constant E sigma^2; and one layer of any of the
-three models is one gradient step. Both need E sum_i g(s_i) over the eigenvalues s of a Wishart
-matrix, here a deterministic quadrature from its exact one-point density. Every law is an `Estimate`
-called with the problem, as the Monte Carlo in `attnlab.linear.simulation` is.
+Two laws are derived here for the setting of Vladymyrov et al. (arXiv 2402.14180). GD++ of any depth
+computes w = f(Sigma) w*, so that it cannot beat ridge with the constant E sigma^2; and one layer of
+any of the three models is one gradient step. Both need E sum_i g(s_i) over the eigenvalues s of a
+Wishart matrix, which is a quadrature from its exact one-point density. Every law takes the problem
+and returns an `Estimate`, as the Monte Carlo in `attnlab.linear.simulation` does.
 """
 
 from collections.abc import Callable
@@ -20,36 +20,40 @@ from attnlab.errors import UserError
 from attnlab.linear.problem import NoisyRegression
 from attnlab.stats.estimate import Estimate
 
-NODES = 400  # Gauss-Legendre nodes in sqrt(s); doubling them changes the laws below 1e-12
-LEVELS = 64  # nodes of the noise law
+NODES = 400  # Gauss-Legendre nodes in sqrt(s); twice as many change a law by less than 1e-12
+LEVELS = 64  # quadrature nodes of the noise law
 
 
 def oracle_loss(problem: NoisyRegression) -> Estimate:
-    """1/2 E sum_i sigma^2 / (s_i + sigma^2): half the posterior variance of w given sigma."""
+    """The loss of the oracle, 1/2 E sum_i sigma^2 / (s_i + sigma^2).
+
+    It is half the posterior variance of w given sigma.
+    """
     return _over_noise(problem, lambda s, v: v / (s + v))
 
 
 def const_ridge_loss(problem: NoisyRegression, penalty: float) -> Estimate:
-    """The unadjusted loss of ridge with one penalty c: 1/2 E sum (c^2 + s sigma^2) / (s + c)^2."""
+    """The unadjusted loss of ridge with one penalty c, 1/2 E sum (c^2 + s sigma^2) / (s + c)^2."""
     c = arguments.non_negative("penalty", penalty)
     return _over_noise(problem, lambda s, v: (c**2 + s * v) / (s + c) ** 2)
 
 
 def gd_plus_plus_floor(problem: NoisyRegression) -> Estimate:
-    """The least adjusted loss of GD++ at any depth: that of ridge with the constant E sigma^2.
+    """The least adjusted loss of GD++ at any depth, which is that of ridge with E sigma^2.
 
-    w = f(Sigma) w* costs (f - 1)^2 + f^2 E sigma^2 / s at an eigenvalue s, least at
-    f = s / (s + E sigma^2), where it is E sigma^2 / (s + E sigma^2).
+    w = f(Sigma) w* has the loss (f - 1)^2 + f^2 E sigma^2 / s at an eigenvalue s. The least is
+    E sigma^2 / (s + E sigma^2), at f = s / (s + E sigma^2).
     """
     best = const_ridge_loss(problem, problem.noise.second_moment())
     return Estimate(best.value - oracle_loss(problem).value)
 
 
 def one_layer_loss(problem: NoisyRegression) -> Estimate:
-    """The least adjusted loss of one layer: 1/2 d (1 - n / (n + d + 1 + E sigma^2)) - oracle's.
+    """The least adjusted loss of one layer.
 
-    One layer of any of the models is w = c alpha (FULL gains nothing from a matrix in place of c,
-    the inputs being isotropic), and c = 1 / (n + d + 1 + E sigma^2) is its best step.
+    1/2 d (1 - n / (n + d + 1 + E sigma^2)), less the oracle's loss: one layer of any of the models
+    is w = c alpha (a matrix in place of c gains nothing, because the inputs are isotropic), and
+    the best c is 1 / (n + d + 1 + E sigma^2).
     """
     _require_unit_variance(problem)
     d, n, v = problem.d, problem.n, problem.noise.second_moment()
@@ -57,7 +61,7 @@ def one_layer_loss(problem: NoisyRegression) -> Estimate:
 
 
 def one_layer_step(problem: NoisyRegression) -> float:
-    """The step of the best one-layer network, -omega_yx = 1 / (n + d + 1 + E sigma^2)."""
+    """The step -omega_yx = 1 / (n + d + 1 + E sigma^2) of the best one-layer network."""
     _require_unit_variance(problem)
     return 1 / (problem.n + problem.d + 1 + problem.noise.second_moment())
 
@@ -66,14 +70,14 @@ def one_layer_step(problem: NoisyRegression) -> float:
 def wishart_eigenvalues(
     d: int, n: int, nodes: int = NODES
 ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-    """Nodes s and weights r with E sum_i g(s_i) = sum r g(s), Sigma ~ Wishart_d(n, I).
+    """Nodes s and weights r with E sum_i g(s_i) = sum r g(s), for Sigma ~ Wishart_d(n, I).
 
     The density of the min(n, d) positive eigenvalues is proportional to
-    prod_{i<j} |s_i - s_j| prod w(s_i), w = s^((|n - d| - 1)/2) e^(-s/2). De Bruijn's integral makes
-    E prod h(s_i) a Pfaffian of A[h] = double integral of sgn(y - x) phi_j(x) phi_k(y) h(x) h(y)
-    (bordered by the integrals of phi_j h for an odd number), so the one-point density comes from
-    the derivative 1/2 tr(A^-1 A'). With s = z^2 every integrand is smooth from z = 0 on. Where
-    n < d the other d - n eigenvalues are 0, and a node at 0 stands for them.
+    prod_{i<j} |s_i - s_j| prod w(s_i), w = s^((|n - d| - 1)/2) e^(-s/2). By de Bruijn's integral
+    E prod h(s_i) is a Pfaffian of A[h] = double integral of sgn(y - x) phi_j(x) phi_k(y) h(x) h(y)
+    (bordered by the integrals of phi_j h for an odd number of eigenvalues), so that the one-point
+    density is the derivative 1/2 tr(A^-1 A'). With s = z^2 every integrand is smooth from z = 0
+    on. Where n < d the other d - n eigenvalues are 0, and the node 0 has the weight d - n.
     """
     arguments.integer("d", d, 1)
     arguments.integer("n", n, 1)
@@ -92,7 +96,7 @@ def wishart_eigenvalues(
         A = np.block([[A, total[:, None]], [-total[None, :], np.zeros((1, 1))]])
         rows = np.vstack([phi, np.zeros_like(z)])
         columns = np.vstack([signed, np.ones_like(z)])
-    # d/d eps of 1/2 tr(A^-1 A[1 + eps delta_z]): both factors of A carry h, hence no half.
+    # d/d eps of 1/2 tr(A^-1 A[1 + eps delta_z]); h occurs twice in A, which cancels the half.
     density = np.einsum("kj,jz,kz->z", np.linalg.inv(A), rows, columns)
     s, r = z**2, density * weight
     if n < d:
@@ -104,9 +108,9 @@ def wishart_eigenvalues(
 def frequent_eigenvalues(
     d: int, n: int, rarest: float
 ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-    """The positive nodes of `wishart_eigenvalues` and their weights, less both ends.
+    """The positive nodes of `wishart_eigenvalues` and their weights, without both ends.
 
-    Beyond either end there are fewer than `rarest` eigenvalues a sequence.
+    Each end that is left out has fewer than `rarest` eigenvalues per sequence.
     """
     s, r = wishart_eigenvalues(d, n)
     below = np.cumsum(np.where(s > 0, r, 0))
@@ -115,19 +119,19 @@ def frequent_eigenvalues(
 
 
 def _laguerre(size: int, gap: int, z: np.ndarray) -> np.ndarray:
-    """phi_j dz: orthogonal polynomials in s = z^2 times the weight, scaled to order one."""
+    """phi_j: orthogonal polynomials in s = z^2 times the weight, scaled to order one."""
     s = z**2
     root = gap * np.log(z) - s / 2 - gammaln((gap + 1) / 2 + 1)
     base = np.exp(root - root.max())
-    # Half the argument's weight is left over, so the polynomials of e^-s (in place of e^-s/2)
-    # are as good a basis and nearly orthogonal where the eigenvalues are.
+    # The polynomials that are orthogonal under e^-s instead of e^-s/2 span the same space and are
+    # nearly orthogonal where the eigenvalues are.
     polynomials = np.array([eval_genlaguerre(j, gap, s) for j in range(size)])
     phi = polynomials * base
     return phi / np.abs(phi).max(axis=1, keepdims=True)
 
 
 def _primitive(t: np.ndarray, half: float, values: np.ndarray) -> np.ndarray:
-    """The integral from the lower end to every node, from values at Gauss-Legendre nodes."""
+    """The integral from the lower end to every node, for values at Gauss-Legendre nodes."""
     degree = len(t) - 1
     _, weight = legendre.leggauss(len(t))
     basis = legendre.legvander(t, degree)

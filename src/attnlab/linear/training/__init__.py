@@ -1,1 +1,1 @@
-"""How linear transformers are trained: depth growth, Levenberg-Marquardt and the paper's recipe."""
+"""Training of linear transformers: depth growth, Levenberg-Marquardt and Adam."""

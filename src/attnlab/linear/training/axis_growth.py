@@ -1,11 +1,12 @@
-"""Depth growth for FULL linear transformers: a few input directions are singled out.
+"""Depth growth for axis networks, which treat a few input directions differently from the others.
 
-The diagonal solution is a saddle of FULL, because the loss does not change when inputs are rotated:
-small noise leaves it slowly, and noise in all 242 numbers of a layer makes tails explode. Here the
-symmetry is broken in two directions only (`attnlab.linear.models.axis`), 20 numbers a layer. The
-proposals of `layer_proposals`, on several of the best networks of the depths below, race on the
-robust objective of `fresh_sample`; the best are polished and an unbiased phase ends it. What was
-good before stays a candidate, so no depth is worse than the one before it.
+A diagonal network is a saddle point of the loss over all matrices, because the loss does not change
+when the inputs are rotated: small perturbations leave it slowly, and perturbations of all 242
+numbers of a layer give heavy tails. Here the symmetry is broken in two directions only
+(`attnlab.linear.models.axis`), with 20 numbers per layer. The proposals of `layer_proposals` on
+several of the best shallower networks compete on the robust objective of `fresh_sample`. The best
+of them are trained further, at the end on the plain loss. The best shallower network stays a
+candidate, so that no depth is worse than the one before.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,73 +22,111 @@ from attnlab.errors import UserError
 from attnlab.linear.models.axis import AxisWeights, on_axis
 from attnlab.linear.models.weights import DiagWeights, FullWeights
 from attnlab.linear.problem import NoisyRegression
+from attnlab.linear.training.batches import NoiseTable
 from attnlab.linear.training.fresh_sample import (
     Objective,
     Sampling,
-    Search,
+    SearchState,
     begin,
     score,
     search_many,
 )
 from attnlab.linear.training.layer_proposals import joined, proposals
-from attnlab.linear.training.recipes import NoiseTable
 from attnlab.stats.estimate import Estimate
 
-TAIL = 200.0  # c in units of the mean loss: only what is far beyond the bulk is bent
-HOLDS = 1.2  # times its loss a network may have on other sequences
-TURNS = 3  # networks that are judged on other sequences at most
+TAIL = 200.0  # c in units of the mean loss, so that only losses far beyond the bulk are reduced
+HOLDS = 1.2  # ratio by which a loss may be larger on further sequences
+TURNS = 3  # the most networks that are evaluated on further sequences
 
 
 @dataclass(frozen=True)
-class Effort:
-    """Iterations, and the pools of sequences in each, of the phases of one depth."""
+class AxisGrowthEffort:
+    """The amount of work for each depth of an axis network.
 
-    race: tuple[int, int] = (24, 1)
-    polish: tuple[int, int] = (25, 1)
-    plain: tuple[int, int] = (6, 4)
-    draws: int = 6  # of every kind of proposal
-    kept: int = 6  # of the race
-    parents: int = 4  # networks of a depth that the next ones grow from
-    judged: tuple[int, int] = (8, 65536)  # draws, and sequences in each, that choose a network
-    coarse: Sampling = Sampling(1024, 4096, 64, 2048)  # noqa: RUF009 (frozen); of the race
-    fine: Sampling = Sampling(4096, 16384, 256, 8192)  # noqa: RUF009 (frozen); of the rest
+    Parameters
+    ----------
+    screening, refinement, final
+        Iterations, and pools of sequences in each, of the three phases: all proposals on the
+        robust objective, the best of them, and these on the plain loss.
+    draws
+        Proposals of every kind.
+    kept
+        Networks that the screening keeps.
+    parents
+        Networks of a depth from which deeper ones are grown.
+    evaluation
+        Draws, and sequences in each, by which the network of a depth is chosen.
+    coarse, fine
+        The sequences of the screening, and of the other phases.
+    """
+
+    screening: tuple[int, int] = (24, 1)
+    refinement: tuple[int, int] = (25, 1)
+    final: tuple[int, int] = (6, 4)
+    draws: int = 6
+    kept: int = 6
+    parents: int = 4
+    evaluation: tuple[int, int] = (8, 65536)
+    coarse: Sampling = Sampling(1024, 4096, 64, 2048)  # noqa: RUF009 (frozen)
+    fine: Sampling = Sampling(4096, 16384, 256, 8192)  # noqa: RUF009 (frozen)
 
 
 @dataclass(frozen=True)
-class Grown:
-    """One trained depth: its network, its loss on fresh sequences, and where it came from."""
+class TrainedAxisDepth:
+    """One trained depth: the network, its loss on fresh sequences, and the proposal it grew from.
+
+    `largest` is the largest of the losses behind `loss`.
+    """
 
     depth: int
     axis: AxisWeights
     weights: FullWeights
     loss: Estimate
-    largest: float  # of the losses behind `loss`
+    largest: float
     origin: str
 
 
-def grow_full(
+def grow_axis(
     problem: NoisyRegression,
     noise: NoiseTable,
     key: Any,
     depth: int,
     *,
     starts: Sequence[DiagWeights | None] = (),
-    effort: Effort = Effort(),  # noqa: B008 (frozen)
+    effort: AxisGrowthEffort = AxisGrowthEffort(),  # noqa: B008 (frozen)
     axes: int = 2,
     dtype: Any = float,
-) -> Iterator[Grown]:
-    """Depths 1, 2, ..., `depth` for one noise law, each from the one before.
+) -> Iterator[TrainedAxisDepth]:
+    """Train depths 1, 2, ..., `depth` for one noise law, each from the depth before.
 
-    `starts[l - 1]` is a further proposal for depth l, a diagonal solution. The network of the depth
-    before with a layer that does nothing is a candidate to the end, and so is the given one: what
-    is returned is worse than neither, up to the noise of the comparison. All that is random at
-    depth l comes from fold_in(key, l). `axes` directions are singled out; `dtype` is the precision
-    of the search; the loss of what it finds is measured in JAX's default float.
+    The network of the depth before with an empty layer is a candidate to the end, and so is a
+    given one: the result is worse than neither, up to the noise of the comparison. All random
+    numbers of depth l come from fold_in(key, l).
+
+    Parameters
+    ----------
+    problem
+        The problem; its noise law is replaced by `noise`.
+    noise
+        The noise law as a table (`attnlab.linear.training.batches.noise_tables`).
+    key
+        The JAX key of everything random.
+    depth
+        The number of layers of the deepest network.
+    starts
+        Entry l - 1 is a diagonal network of depth l as a further proposal, or None.
+    effort
+        The amount of work for each depth.
+    axes
+        The number of directions that are treated differently.
+    dtype
+        The precision of the search; losses are measured in JAX's default precision.
     """
     depth = arguments.integer("depth", depth, 1)
     if problem.d <= axes:
         raise UserError(
-            f"d must be at least {axes + 1} to single out {axes} direction(s), got {problem.d}."
+            f"d must be at least {axes + 1} to treat {axes} direction(s) differently, "
+            f"got {problem.d}."
         )
     levels: list[list[AxisWeights]] = []
     for layers in range(1, depth + 1):
@@ -104,15 +143,16 @@ def compile_depth(
     noise: NoiseTable,
     depth: int,
     given: bool,
-    effort: Effort = Effort(),  # noqa: B008 (frozen)
+    effort: AxisGrowthEffort = AxisGrowthEffort(),  # noqa: B008 (frozen)
     axes: int = 2,
     dtype: Any = float,
 ) -> None:
-    """Compiles all that `grow_full` calls at one depth, so that depths can be compiled together.
+    """Compile all programs that `grow_axis` calls at one depth, so that this can be done ahead.
 
-    `given` says whether a start will be given there.
+    `given` says whether a start will be given at this depth.
     """
-    idle = replace(effort, race=(1, 1), polish=(1, 1), plain=(1, 1), judged=(1, effort.judged[1]))
+    one = {"screening": (1, 1), "refinement": (1, 1), "final": (1, 1)}
+    idle = replace(effort, **one, evaluation=(1, effort.evaluation[1]))
     nothing = on_axis(DiagWeights(*jnp.zeros((4, depth, 1))), axes)
     levels = [[jax.tree.map(lambda leaf, n=n: leaf[:n], nothing)] for n in range(1, depth)]
     known = [("given", nothing)] * given
@@ -125,11 +165,11 @@ def _train(
     key: Any,
     levels: list[list[AxisWeights]],
     known: list[tuple[str, AxisWeights]],
-    effort: Effort,
+    effort: AxisGrowthEffort,
     axes: int,
     dtype: Any,
-) -> tuple[Grown, list[AxisWeights]]:
-    """The network of the next depth, and those that further ones may grow from, the best first."""
+) -> tuple[TrainedAxisDepth, list[AxisWeights]]:
+    """The network of the next depth, and the networks from which deeper ones grow, best first."""
     if levels:
         best = levels[-1][0]
         idle = jax.tree.map(lambda leaf: np.zeros_like(leaf[:1]), best)
@@ -144,13 +184,15 @@ def _train(
     def fresh() -> Any:
         return jax.random.fold_in(key, 10 + next(draws))
 
-    def run(states: Search, sampling: Sampling, phase: tuple[int, int], c: float) -> Search:
+    def run(
+        states: SearchState, sampling: Sampling, phase: tuple[int, int], c: float
+    ) -> SearchState:
         objective = Objective(noise, jnp.asarray(c))
         return search_many(problem, sampling, states, fresh(), objective, *phase)
 
-    def measured(networks: AxisWeights, seed: Any) -> list[tuple[Estimate, float]]:
-        """Of each network the mean loss and the largest."""
-        chunks, count = effort.judged
+    def evaluated(networks: AxisWeights, seed: Any) -> list[tuple[Estimate, float]]:
+        """The mean loss and the largest loss of each network."""
+        chunks, count = effort.evaluation
         plain = Objective(noise, jnp.asarray(np.inf))
         _, *found = score(problem, count, networks, seed, plain, chunks)
         samples = chunks * count
@@ -159,36 +201,36 @@ def _train(
             for mean, largest, variance in zip(*(part.tolist() for part in found), strict=True)
         ]
 
-    # Before anything is known the scale of the bulk is the loss of doing nothing.
+    # At first the scale of the bulk is the loss of the answer w = 0.
     begun = _begin_all(_stacked([weights for _, weights in proposed], dtype))
-    states = run(begun, effort.coarse, effort.race, TAIL * problem.d / 2)
+    states = run(begun, effort.coarse, effort.screening, TAIL * problem.d / 2)
     values = np.nan_to_num(np.asarray(states.value, float), nan=np.inf, posinf=np.inf)
     order = np.argsort(values, kind="stable")[: effort.kept]
     leading = float(values[order[0]])
     c = TAIL * (leading if np.isfinite(leading) else problem.d / 2)
-    polished = run(_taken(states, order), effort.fine, effort.polish, c)
-    again = polished._replace(damping=jnp.maximum(polished.damping, 1e-3))
-    ended = run(again, effort.fine, effort.plain, np.inf)
+    refined = run(_taken(states, order), effort.fine, effort.refinement, c)
+    again = refined._replace(damping=jnp.maximum(refined.damping, 1e-3))
+    ended = run(again, effort.fine, effort.final, np.inf)
     candidates = list(known)
-    for networks in jax.device_get((polished.weights, ended.weights)):
+    for networks in jax.device_get((refined.weights, ended.weights)):
         candidates += [(proposed[i][0], _taken(networks, place)) for place, i in enumerate(order)]
     networks = [weights for _, weights in candidates]
-    judged = [loss.cautious for loss, _ in measured(_stacked(networks, dtype), fresh())]
-    ranked = np.argsort(judged, kind="stable").tolist()
-    # A tail that one sample missed may show in the next: then the next network has its turn.
+    cautious = [loss.cautious for loss, _ in evaluated(_stacked(networks, dtype), fresh())]
+    ranked = np.argsort(cautious, kind="stable").tolist()
+    # A heavy tail that one sample missed may show in another; then the next network is evaluated.
     seen: dict[int, tuple[Estimate, float]] = {}
     for i in ranked[:TURNS]:
-        ((loss, largest),) = measured(_stacked(networks[i : i + 1], float), fresh())
+        ((loss, largest),) = evaluated(_stacked(networks[i : i + 1], float), fresh())
         seen[i] = loss, largest
-        if loss.cautious < HOLDS * judged[i]:
+        if loss.cautious < HOLDS * cautious[i]:
             break
     chosen = min(seen, key=lambda i: seen[i][0].cautious)
     weights = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), networks[chosen])
-    grown = Grown(
+    grown = TrainedAxisDepth(
         weights.depth, weights, weights.full(problem.d), *seen[chosen], candidates[chosen][0]
     )
     ranked = [chosen, *(i for i in ranked if i not in seen)]
-    # Of the two states of a search the better one.
+    # Every search has two results, before and after the final phase; the better one is kept.
     origins = [*range(-len(known), 0), *order, *order]
     parents: dict[int, AxisWeights] = {}
     for i in ranked:
@@ -197,7 +239,7 @@ def _train(
 
 
 @jax.jit
-def _begin_all(weights: AxisWeights) -> Search:
+def _begin_all(weights: AxisWeights) -> SearchState:
     return jax.vmap(begin)(weights)
 
 

@@ -1,9 +1,10 @@
 """The small families of linear transformers as least-squares problems: GD++ and DIAG.
 
 Source: Vladymyrov et al. (arXiv 2402.14180). The residual is w^L - w_oracle. For DIAG, the normal
-equations are summed in the four omegas of every layer and carried over to the parameters (heads or
-free omegas) by the chain rule, so all diagonal families share the compiled programs. GD++ is
-w = f(Sigma) w*: its loss is an integral over the eigenvalues of Sigma, known without a sample.
+equations are summed in the four omegas of every layer and transformed to the parameters (heads or
+free omegas) by the chain rule, so that all diagonal families share the compiled programs. GD++
+computes w = f(Sigma) w*, and its loss is an integral over the eigenvalues of Sigma that needs no
+sample.
 """
 
 from functools import partial
@@ -14,52 +15,57 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from attnlab.linear.models.weights import DiagWeights, GDPlusPlus, Omegas
-from attnlab.linear.problem import NoisyRegression
-from attnlab.linear.theory import laws
-from attnlab.linear.training.diagonal_jacobian import jacobian_in_lanes
-from attnlab.linear.training.fixed_sample import Sample
-from attnlab.linear.training.levenberg_marquardt import NormalEquations, check_data
-from attnlab.linear.training.simd_layout import (
+from attnlab.linear.kernels.diagonal_jacobian import jacobian_in_simd_layout
+from attnlab.linear.kernels.simd_layout import (
     Matrices,
     Rows,
-    from_lanes,
-    half_square,
+    from_simd_layout,
+    half_squared_distance,
     patterns,
     run,
-    to_lanes,
+    to_simd_layout,
 )
+from attnlab.linear.models.weights import DiagonalWeights, DiagWeights, GDPlusPlus, Omegas
+from attnlab.linear.problem import NoisyRegression
+from attnlab.linear.theory import laws
+from attnlab.linear.training.fixed_sample import Sample
+from attnlab.linear.training.levenberg_marquardt import NormalEquations, check_data
 
-BLOCK = 256  # sequences at once: the tangents of one layer fill a cache
+BLOCK = 256  # sequences at once, for which the tangents of one layer fit into a cache
 
 
 class Block(NamedTuple):
-    """Sequences on the device, in lanes; the last block is filled up at weight 0."""
+    """Sequences on the device in SIMD layout; the last block is padded with weight 0."""
 
     G: Matrices
-    oracle: Float[Array, "blocks d lanes"]
-    weight: Float[Array, "blocks lanes"]
+    oracle: Float[Array, "blocks d simd"]
+    weight: Float[Array, "blocks simd"]
 
 
 class DiagonalLeastSquares:
-    """1/2 sum weight ||w^L - w_oracle||^2 over a sample, for the diagonal families."""
+    """1/2 sum weight ||w^L - w_oracle||^2 over a sample, for diagonal networks."""
 
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
         self._blocks = _blocks(sample.G, sample.oracle, sample.weight)
 
-    def losses(self, weights: DiagWeights | Omegas | GDPlusPlus) -> Float[np.ndarray, " N"]:
+    def losses(self, weights: DiagonalWeights) -> Float[np.ndarray, " N"]:
         """1/2 ||w^L - w_oracle||^2 of every sequence."""
         layers = patterns(_omegas(weights), self.sample.G.shape[1])
-        parts = [half_square(run(layers, block.G)[1][0], block.oracle) for block in self._blocks]
-        return np.concatenate([from_lanes(part) for part in parts])[: len(self.sample.weight)]
+        parts = [
+            half_squared_distance(run(layers, block.G)[1][0], block.oracle)
+            for block in self._blocks
+        ]
+        return np.concatenate([from_simd_layout(part) for part in parts])[: len(self.sample.weight)]
 
     def objective(self, parameters: DiagWeights | Omegas) -> float:
         return float(self.sample.weight @ self.losses(parameters))
 
     def normal_equations(self, parameters: DiagWeights | Omegas) -> NormalEquations:
         layers = patterns(_omegas(parameters), self.sample.G.shape[1])
-        sums = [_equations(*jacobian_in_lanes(layers, block.G), block) for block in self._blocks]
+        sums = [
+            _equations(*jacobian_in_simd_layout(layers, block.G), block) for block in self._blocks
+        ]
         f, gradient, curvature = (sum(map(np.asarray, parts)) for parts in zip(*sums, strict=True))
         slopes = _slopes(parameters)
         return NormalEquations(float(f), slopes.T @ gradient, slopes.T @ curvature @ slopes)
@@ -68,8 +74,9 @@ class DiagonalLeastSquares:
 class SpectralLeastSquares:
     """GD++ on eigenvalues s of Sigma: 1/2 sum weight (f(s) - target)^2.
 
-    In g = 1 - f, which loses no digits where f is near 1: g <- g (1 + omega_yx s m^2) and
-    m <- (1 + omega_xx s m^2) m, from g = m = 1.
+    The recursion is that of `spectral_form`, which is its test, written in g = 1 - f because the
+    difference loses digits where f is near 1: g <- g (1 + omega_yx s m^2) and
+    m <- (1 + omega_xx s m^2) m, from g = m = 1. It is in NumPy because the arrays are small.
     """
 
     def __init__(
@@ -84,13 +91,13 @@ class SpectralLeastSquares:
 
     @staticmethod
     def exact(problem: NoisyRegression, rarest: float = 0.0) -> "SpectralLeastSquares":
-        """The problem itself, no sample: its adjusted loss less the floor of GD++.
+        """The adjusted loss over the whole problem, without a sample, less the floor of GD++.
 
-        Given an eigenvalue s, E (f w* - w_oracle)^2 is (1 + v/s) (f - s/(s + v))^2 and a constant,
-        v = E sigma^2; the nodes and weights are those of the Wishart law. The ends of the spectrum
-        beyond which there are fewer than `rarest` eigenvalues a sequence are left out.
+        Given an eigenvalue s, E (f w* - w_oracle)^2 is (1 + v/s) (f - s/(s + v))^2 plus a
+        constant, with v = E sigma^2; the nodes and weights are those of the Wishart law. Each end
+        of the spectrum that has fewer than `rarest` eigenvalues per sequence is left out.
         """
-        laws.gd_plus_plus_floor(problem)  # refuses inputs that are not of unit variance
+        laws.gd_plus_plus_floor(problem)  # refuses inputs whose variance is not 1
         s, r = laws.frequent_eigenvalues(problem.d, problem.n, rarest)
         v = problem.noise.second_moment()
         return SpectralLeastSquares(s, v / (s + v), r * (1 + v / s))
@@ -121,14 +128,14 @@ class SpectralLeastSquares:
 
 
 def sequence_losses(
-    weights: DiagWeights | Omegas | GDPlusPlus,
+    weights: DiagonalWeights,
     G: Float[np.ndarray, "N p p"],
     oracle: Float[np.ndarray, "N d"],
 ) -> Float[np.ndarray, " N"]:
     """1/2 ||w^L - w_oracle||^2 of every sequence."""
     count, layers = check_data((G, oracle)), patterns(_omegas(weights), G.shape[1])
-    rows = [run(layers, jnp.asarray(to_lanes(G[some])))[1][0] for some in _places(count)]
-    w = -np.concatenate([from_lanes(row) for row in rows])[:count, :-1]
+    rows = [run(layers, jnp.asarray(to_simd_layout(G[some])))[1][0] for some in _places(count)]
+    w = -np.concatenate([from_simd_layout(row) for row in rows])[:count, :-1]
     with np.errstate(over="ignore", invalid="ignore"):
         return np.square(w - oracle).sum(1) / 2
 
@@ -141,17 +148,17 @@ def _blocks(G: np.ndarray, oracle: np.ndarray, weight: np.ndarray) -> list[Block
     count = check_data((G, oracle, weight))
     padded = np.append(weight, np.zeros(-count % BLOCK)).reshape(-1, BLOCK)
     parts = [(G[some], oracle[some], own) for some, own in zip(_places(count), padded, strict=True)]
-    return [Block(*(jnp.asarray(to_lanes(each)) for each in part)) for part in parts]
+    return [Block(*(jnp.asarray(to_simd_layout(each)) for each in part)) for part in parts]
 
 
 def _places(count: int) -> Int[np.ndarray, "blocks BLOCK"]:
-    """The sequences of every block; the first one fills up the last."""
+    """The sequences of every block; copies of the first sequence complete the last block."""
     return np.append(np.arange(count), np.zeros(-count % BLOCK, int)).reshape(-1, BLOCK)
 
 
 @jax.jit
 def _equations(
-    row: Rows, J: list[Float[Array, "blocks 4 d lanes"]], block: Block
+    row: Rows, J: list[Float[Array, "blocks 4 d simd"]], block: Block
 ) -> tuple[Array, Array, Array]:
     root = jnp.sqrt(block.weight)[:, None]
     r = (-root * (row[:, :-1] + block.oracle)).reshape(-1)
@@ -161,8 +168,8 @@ def _equations(
     return dot(r, r) / 2, dot(columns, r), dot(columns, columns.T)
 
 
-def _omegas(weights: DiagWeights | Omegas | GDPlusPlus) -> Float[np.ndarray, "layers 4"]:
-    """xx, xy, yx, yy of every layer, on the host."""
+def _omegas(weights: DiagonalWeights) -> Float[np.ndarray, "layers 4"]:
+    """xx, xy, yx and yy of every layer, on the host."""
     match weights:
         case DiagWeights():
             p, q = _heads(weights)
@@ -175,7 +182,7 @@ def _omegas(weights: DiagWeights | Omegas | GDPlusPlus) -> Float[np.ndarray, "la
 
 
 def _slopes(parameters: DiagWeights | Omegas) -> Float[np.ndarray, "omegas parameters"]:
-    """The derivatives of the omegas, layer by layer, in the raveled parameters."""
+    """The derivatives of the omegas of all layers in the raveled parameters."""
     one = np.eye(parameters.depth)
     if isinstance(parameters, Omegas):
         return np.einsum("lm,ab->labm", one, np.eye(4)).reshape(4 * len(one), -1)

@@ -1,10 +1,10 @@
 """Fixed samples of noisy regression for second-order training: drawn, thinned and joined.
 
-A deep linear transformer is a polynomial of high degree, so that a few extreme sequences decide its
-loss. A sample here is therefore stratified: all of a large pool's worst sequences for a given model
-at their own weight, and a thinned body that stands for the rest. Drawing is on the host, where it
-costs microseconds a sequence and compiles nothing; the law of a sequence is that of
-`NoisyRegression.direct_gram`.
+A deep linear transformer is a polynomial of high degree, so that a few extreme sequences dominate
+its loss. A sample is therefore stratified: it holds all of a large pool's worst sequences for a
+given model with their own weights, and some of the others with the weight of all others. Drawing is
+done on the host, where it takes microseconds per sequence and compiles nothing. The law of a
+sequence is that of `NoisyRegression.direct_gram`.
 """
 
 from functools import lru_cache
@@ -20,13 +20,13 @@ from attnlab.linear.noise import NoiseLaw
 from attnlab.linear.problem import NoisyRegression
 from attnlab.stats.estimate import Estimate
 
-CHUNK = 1024  # sequences at once on the host: what is held between two steps stays in a cache
-EXAGGERATION = 1.05, 1.12  # of inputs and of w and sigma, beyond every sequence drawn
-EXAGGERATED = 1e-4  # the weight of such a sequence, in draws
+CHUNK = 1024  # sequences at once on the host, so that intermediate results stay in the cache
+EXAGGERATION = 1.05, 1.12  # factors on the inputs, and on w and sigma, of an exaggerated sequence
+EXAGGERATED = 1e-4  # the weight of an exaggerated sequence, relative to a drawn one
 
 
 class Sample(NamedTuple):
-    """Sequences with weights that sum to 1; `drawn` is how many draws they stand for."""
+    """Sequences with weights that sum to 1; `drawn` is the number of draws they represent."""
 
     G: Float[np.ndarray, "N d+1 d+1"]
     oracle: Float[np.ndarray, "N d"]
@@ -34,7 +34,11 @@ class Sample(NamedTuple):
     drawn: int
 
     def mean(self, losses: Float[np.ndarray, " N"]) -> Estimate:
-        """The weighted mean of a loss; infinite where a sequence overflowed."""
+        """The weighted mean of a loss, infinite if it overflowed on a sequence.
+
+        With weights v_i the squared standard error is sum v_i^2 (loss_i - mean)^2, as for
+        independent draws; for equal weights this is s^2 / n.
+        """
         if not np.isfinite(losses).all():
             return Estimate(np.inf, np.inf, self.drawn)
         value = float(self.weight @ losses)
@@ -43,7 +47,7 @@ class Sample(NamedTuple):
 
 
 def draw(problem: NoisyRegression, key: PRNGKeyArray, count: int) -> Sample:
-    """`count` sequences with equal weights."""
+    """Draw `count` sequences, with equal weights."""
     G, sigma = _sequences(problem, key, arguments.integer("count", count, 1))
     return Sample(G, _oracle(G, sigma), np.full(count, 1 / count), count)
 
@@ -51,14 +55,14 @@ def draw(problem: NoisyRegression, key: PRNGKeyArray, count: int) -> Sample:
 def draw_extremes(
     problem: NoisyRegression, key: PRNGKeyArray, draws: int, count: int, kept: int
 ) -> Sample:
-    """Of `draws` times `count` sequences the `kept` largest in |Sigma| and in lambda = sum y^2.
+    """Of `draws` times `count` sequences, the `kept` largest in |Sigma| and in lambda = sum y^2.
 
-    Those are the sequences on which a deep network blows up (found here). Every one has the weight
-    of itself alone, so that the weights sum to less than 1; `with_extremes` joins them to a sample.
-    A sequence to come may lie further out: each is there a second time with inputs and labels
-    scaled up by `EXAGGERATION`, at a weight so small that only a network which blows up there is
-    worse for it. Without noise the inputs stay as they are: a network is then a polynomial in the
-    eigenvalues of Sigma that a wider range would cost orders of magnitude.
+    Deep networks diverge on such sequences. Each of them has the weight of one draw, so that the
+    weights sum to less than 1; `with_extremes` joins them to a sample. Future sequences may lie
+    further out: every sequence is therefore included a second time with inputs and labels
+    multiplied by `EXAGGERATION`, with so small a weight that it matters only for a network that
+    diverges there. Without noise the inputs are not multiplied: the network is then a polynomial
+    in the eigenvalues of Sigma, and a wider range would increase its loss by orders of magnitude.
     """
     found = []
     for i in range(arguments.integer("draws", draws, 1)):
@@ -80,7 +84,7 @@ def draw_extremes(
 
 
 def with_extremes(sample: Sample, extremes: Sample) -> Sample:
-    """The sample for all but what the extremes stand for, and the extremes."""
+    """The sample and the extremes together; the sample gets the weight that the extremes leave."""
     body = sample.weight * (1 - extremes.weight.sum())
     return Sample(
         np.concatenate([sample.G, extremes.G]),
@@ -91,8 +95,10 @@ def with_extremes(sample: Sample, extremes: Sample) -> Sample:
 
 
 def thin(pool: Sample, losses: Float[np.ndarray, " N"], tail: int, body: int) -> Sample:
-    """The pool's `tail` worst sequences at their own weights, and its first `body` others for all
-    the rest of the weight: an unbiased sample of tail + body sequences at most.
+    """An unbiased sample of at most tail + body sequences of the pool.
+
+    It holds the `tail` worst sequences with their own weights, and the first `body` of the others
+    with all the remaining weight.
     """
     worst, rest = _worst(losses, tail), np.ones(len(losses), bool)
     rest[worst] = False
@@ -110,10 +116,11 @@ def join_tail(
     fresh_losses: Float[np.ndarray, " M"],
     tail: int,
 ) -> Sample:
-    """The sample with the `tail` worst of `fresh`, and weights as if all of `fresh` had joined.
+    """The sample with the `tail` worst sequences of `fresh`, weighted as if all of `fresh` joined.
 
-    Both samples speak for the sequences as bad as the worst, each with its number of draws; of the
-    others, only those of `sample` are kept, at the total weight that both give them.
+    Sequences at least as bad as these come from both samples, in proportion to their numbers of
+    draws. Of the others only those of `sample` are kept, with the total weight that both samples
+    give them.
     """
     worst = _worst(fresh_losses, tail)
     bar = _finite(fresh_losses)[worst].min()
@@ -133,14 +140,14 @@ def join_tail(
 
 
 def generator(key: PRNGKeyArray) -> np.random.Generator:
-    """NumPy's generator with a JAX key for its seed."""
+    """NumPy's generator, seeded by a JAX key."""
     return np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
 
 
 def _sequences(
     problem: NoisyRegression, key: PRNGKeyArray, count: int
 ) -> tuple[Float[np.ndarray, "N p p"], Float[np.ndarray, " N"]]:
-    """G = F F^T with F = [B_x; w^T B_x + sigma B_y] and B Bartlett's factor; and the sigmas."""
+    """G = F F^T with F = [B_x; w^T B_x + sigma B_y] for Bartlett's factor B, and the sigmas."""
     d, n, p = problem.d, problem.n, problem.d + 1
     rng = generator(key)
     k = min(n, p)

@@ -1,10 +1,11 @@
-"""Levenberg-Marquardt on fresh sequences: second-order training of networks of `axis_weights`.
+"""Levenberg-Marquardt on fresh sequences: second-order training of axis networks.
 
-Many networks are trained side by side on the same sequences. A fixed sample is over-fitted, so
-every iteration draws its own and compares the steps of several dampings on another. A deep network
-is a polynomial of huge degree in its input, so its loss has a heavy tail. Sequences count by
-c log(1 + loss / c), which an exploding one can neither rule nor escape, and of a large pool the
-worst all enter the Jacobian: the tail is trained before it is met.
+Many networks are trained together on the same sequences. A fixed sample would be over-fitted, so
+every iteration draws a new one, and compares the steps for several dampings on another. A deep
+network is a polynomial of high degree in its input, so its loss has a heavy tail. Two measures keep
+the tail under control: a sequence counts with c log(1 + loss / c), so that one on which the network
+diverges neither dominates the objective nor is ignored, and all of the worst sequences of a large
+pool enter the Jacobian.
 """
 
 from dataclasses import dataclass
@@ -21,20 +22,29 @@ from attnlab.linear.kernels.axis import answers, answers_and_jacobian, from_numb
 from attnlab.linear.models.axis import AxisWeights
 from attnlab.linear.models.predictors import ridge_weights
 from attnlab.linear.problem import NoisyRegression
-from attnlab.linear.training.recipes import NoiseTable, draw, with_noise
+from attnlab.linear.training.batches import NoiseTable, draw_batch, with_noise
 
-DAMPINGS = (0.1, 1.0, 10.0, 100.0)  # tried in every iteration, times the present one
-LEAST_DAMPING = {"float32": 1e-6, "float64": 1e-8}  # below it A is not told from singular
-LARGEST = 1e30
-SMALLEST = 1e-6  # of the largest curvature: what Marquardt's scaling takes a parameter for
+DAMPINGS = (0.1, 1.0, 10.0, 100.0)  # tried in every iteration, as multiples of the present one
+LEAST_DAMPING = {"float32": 1e-6, "float64": 1e-8}  # below it rounding makes the system singular
+LARGEST = 1e30  # losses above it, and those that overflow, count as this
+SMALLEST = 1e-6  # the least scale of a parameter in Marquardt's scaling, relative to the largest
 
 
 @dataclass(frozen=True)
 class Sampling:
     """How many sequences are drawn and used at once.
 
-    The Jacobian is taken at `chunk` of a pool: the `worst` of it, all of them, and of the others
-    every k-th in the order of their losses. Steps are compared on `compared` fresh ones at a time.
+    Parameters
+    ----------
+    chunk
+        Sequences of a pool at which the Jacobian is taken: the worst ones, and of the others every
+        `stride`-th in the order of their losses.
+    pool
+        Sequences that are drawn for them.
+    worst
+        The number of worst sequences.
+    compared
+        Fresh sequences on which steps are compared.
     """
 
     chunk: int = 8192
@@ -53,32 +63,32 @@ class Sampling:
 
     @property
     def stride(self) -> int:
-        """k."""
+        """The distance, in the order of losses, between those of the others that are used."""
         return (self.pool - self.worst) // (self.chunk - self.worst)
 
 
 class Objective(NamedTuple):
-    """What is minimised: E c log(1 + loss / c); c infinite gives the plain loss."""
+    """The objective E c log(1 + loss / c); an infinite c gives the plain loss."""
 
     noise: NoiseTable
     c: Float[Array, ""]
 
 
 class Sequences(NamedTuple):
-    """Gram matrices and the oracle's weights."""
+    """Gram matrices and the weights of the oracle."""
 
     G: Float[Array, "count p p"]
     aim: Float[Array, "count d"]
 
 
 Equations = tuple[Float[Array, "members k k"], Float[Array, "members k"]]
-"""J^T W J and J^T W r, in double precision where it is on."""
+"""J^T W J and J^T W r, in JAX's default precision."""
 
 
-class Search(NamedTuple):
-    """A state of the search: the network, its damping, and the objective it was accepted with.
+class SearchState(NamedTuple):
+    """The state of a search: the network, its damping, and the objective at its acceptance.
 
-    Where several are searched together, every leaf has a leading axis of them.
+    Where several networks are searched together, they are the first axis of every array.
     """
 
     weights: AxisWeights
@@ -87,26 +97,43 @@ class Search(NamedTuple):
     accepted: Int[Array, "*members"]
 
 
-def begin(weights: AxisWeights, damping: float = 1e-1) -> Search:
+def begin(weights: AxisWeights, damping: float = 1e-1) -> SearchState:
     """The state before the first step."""
     one = jnp.ones((), weights.p.dtype)
-    return Search(weights.balanced(), damping * one, one * jnp.inf, jnp.zeros((), jnp.int32))
+    return SearchState(weights.balanced(), damping * one, one * jnp.inf, jnp.zeros((), jnp.int32))
 
 
 def search_many(
     problem: NoisyRegression,
     sampling: Sampling,
-    starts: Search,
+    starts: SearchState,
     key: Any,
     objective: Objective,
     iterations: int,
     chunks: int,
-) -> Search:
-    """`iterations` steps with samples of `chunks` pools of sequences.
+) -> SearchState:
+    """Take `iterations` steps with several networks at once.
 
-    A step solves (J^T W J + mu D) delta = -J^T W r with W the weights of the robust loss; the best
-    of the present weights and four dampings on fresh sequences is kept, so none is worse there.
-    Drawing and stepping are programs of their own: what draws is compiled once for all networks.
+    A step solves (J^T W J + mu D) delta = -J^T W r with the weights W of the robust loss, for four
+    dampings mu. Of these four and the present weights, the best on fresh sequences is kept.
+    Drawing and stepping are separate programs, so that drawing is compiled once for all networks.
+
+    Parameters
+    ----------
+    problem
+        The problem; its noise law is replaced by that of the objective.
+    sampling
+        How many sequences are drawn and used.
+    starts
+        The states from which the searches start.
+    key
+        The JAX key of the draws.
+    objective
+        The noise law and the constant c of the robust loss.
+    iterations
+        The number of steps.
+    chunks
+        The number of pools over which the equations are summed.
     """
     state, dtype = starts, starts.weights.p.dtype
     for i in range(iterations):
@@ -122,7 +149,7 @@ def search_many(
 
 
 class Score(NamedTuple):
-    """The objective of a network, its mean loss, the largest and the variance."""
+    """The objective of each network, and the mean, largest value and variance of its loss."""
 
     value: Float[Array, " members"]
     mean: Float[Array, " members"]
@@ -138,7 +165,10 @@ def score(
     objective: Objective,
     chunks: int,
 ) -> Score:
-    """Each of them on `chunks` times `count` draws; networks are a leading axis of `weights`."""
+    """The score of every network on `chunks` times `count` draws.
+
+    The networks are the first axis of `weights`; the other arguments are those of `search_many`.
+    """
     sums = Score(*(jnp.zeros(len(weights.p), weights.p.dtype) for _ in range(4)))
     for chunk in range(chunks):
         drawn = _sample(problem, count, weights.p.dtype, key, 2 * chunk + 1, objective.noise)
@@ -154,7 +184,7 @@ def _scores(
     c: Float[Array, ""],
     sums: Score,
 ) -> Score:
-    """`sums` and the means over these draws; of the squares instead of a variance."""
+    """`sums` plus the means over these draws, with the mean square in place of the variance."""
     loss = _losses(problem, answers(weights, drawn.G), drawn.aim.T)
     found = Score(
         _robust(loss, c.astype(loss.dtype)).mean(1),
@@ -173,10 +203,10 @@ def _averaged(sums: Score, chunks: Any) -> Score:
 
 
 @jax.jit
-def _tried(state: Search, sums: Equations) -> tuple[Array, AxisWeights, Array]:
-    """The present numbers and those of every damping, as networks too, and the dampings.
+def _tried(state: SearchState, sums: Equations) -> tuple[Array, AxisWeights, Array]:
+    """The present numbers and those for every damping, the same as networks, and the dampings.
 
-    The equations may be summed over any number of pools: damping is relative to their size.
+    The equations may be summed over any number of pools, because damping is relative to them.
     """
     A, g = sums
     theta = numbers(state.weights)
@@ -189,14 +219,14 @@ def _tried(state: Search, sums: Equations) -> tuple[Array, AxisWeights, Array]:
 
 
 @jax.jit
-def _accepted(state: Search, tried: Array, mu: Array, found: Score) -> Search:
+def _accepted(state: SearchState, tried: Array, mu: Array, found: Score) -> SearchState:
     value = found.value.reshape(tried.shape[:2])
     value = jnp.where(jnp.isfinite(value), value, jnp.inf)
     best = jnp.argmin(value, axis=1)
     moved = best > 0
     damping = jnp.where(moved, _taken(mu, best - moved), 30 * state.damping)
     chosen = from_numbers(state.weights, _taken(tried, best))
-    return Search(
+    return SearchState(
         jax.vmap(AxisWeights.balanced)(chosen),
         jnp.clip(damping, LEAST_DAMPING[tried.dtype.name], 1e4),
         _taken(value, best),
@@ -210,7 +240,7 @@ def _solutions(
     D: Float[Array, "members k"],
     mu: Float[Array, "members dampings"],
 ) -> Float[Array, "members dampings k"]:
-    """(A + mu D)^-1 g, in double precision where it is on: A is all but singular."""
+    """(A + mu D)^-1 g, in JAX's default precision, because A is nearly singular."""
     A, g, D, mu = (part.astype(jax.dtypes.canonicalize_dtype(float)) for part in (A, g, D, mu))
 
     def solved(A: Array, g: Array, D: Array, mu: Array) -> Array:
@@ -235,7 +265,7 @@ def _sample(
     problem: NoisyRegression, count: int, dtype: Any, key: Any, number: Any, noise: NoiseTable
 ) -> Sequences:
     """The draw of this number from a key."""
-    drawn = draw(problem, jax.random.fold_in(key, number), count, dtype)
+    drawn = draw_batch(problem, jax.random.fold_in(key, number), count, dtype)
     sigma = jax.vmap(noise.quantile)(drawn.u).astype(dtype)
     G = jax.vmap(with_noise)(drawn.G, drawn.w, sigma)
     return Sequences(G, jax.vmap(ridge_weights)(G, sigma**2))
@@ -244,7 +274,7 @@ def _sample(
 def chosen(
     loss: Float[Array, " pool"], sampling: Sampling
 ) -> tuple[Int[Array, " chunk"], Float[Array, " chunk"]]:
-    """Places of the pool and the share of it that each stands for."""
+    """The sequences of the pool that are used, and the share of the pool that each represents."""
     worst, others = sampling.worst, sampling.chunk - sampling.worst
     order = jnp.argsort(-jnp.where(jnp.isnan(loss), jnp.inf, loss))
     k = sampling.stride
@@ -254,7 +284,7 @@ def chosen(
 
 
 def _robust(loss: Array, c: Array) -> Array:
-    """c log(1 + loss / c); what overflows, or is no number, counts as LARGEST where c is finite."""
+    """c log(1 + loss / c). Where c is finite, overflow and NaN count as LARGEST."""
     bounded = jnp.where(loss < LARGEST, loss, LARGEST)
     return jnp.where(jnp.isinf(c), loss, c * jnp.log1p(bounded / c))
 
@@ -274,7 +304,7 @@ def _equations(
     c: Float[Array, ""],
     sums: Equations,
 ) -> Equations:
-    """`sums` and those of a pool."""
+    """`sums` plus the equations of a pool."""
     dtype, summed = weights.p.dtype, sums[0].dtype
     variances = problem.variances(dtype)
     places, share = jax.vmap(partial(chosen, sampling=sampling))(
@@ -283,7 +313,7 @@ def _equations(
     w, J = answers_and_jacobian(weights, drawn.G[places])
     r = w - drawn.aim[places].swapaxes(1, 2)
     loss = jnp.einsum("mds,d->ms", r**2, variances, precision="highest") / 2
-    # A sequence that overflows has no direction to give: it is left to the comparison.
+    # A sequence that overflows has no derivative; it only counts when steps are compared.
     good = jnp.isfinite(loss) & jnp.isfinite(J).all((1, 2))
     share = jnp.where(good, share / (1 + loss / c.astype(dtype)), 0)
     scale = jnp.sqrt(share[:, None, :] * variances[None, :, None]).astype(summed)

@@ -1,10 +1,11 @@
-"""Depth growth: trains depths 1, 2, ..., L of a small family, each from the one before.
+"""Depth growth: trains depths 1, 2, ..., L of a small family, each from the depth before.
 
-A deeper network starts as the shallower one with a new layer near zero, first, midway or last, from
-several starting points; the best is kept and the one with an empty layer is among them, so that no
-depth is worse than the last on its own sample. A heavy tail shows on fresh data only: the most
-extreme of many more sequences are in every sample, and where the fresh loss is above the training
-loss by more than its noise, the worst fresh sequences join it and training goes on.
+A deeper network starts as the shallower one with a new layer near zero, placed first, in the middle
+or last, from several starting points. The best one is kept, and the shallower network with an empty
+layer is among them, so that no depth is worse than the one before on its own sample. A heavy tail
+of the loss is visible on fresh data only. Therefore every sample contains the most extreme of many
+more sequences, and where the fresh loss exceeds the training loss by more than its noise, the worst
+fresh sequences join the sample and training continues.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from jaxtyping import PRNGKeyArray
 
 from attnlab import arguments
 from attnlab.errors import UserError
-from attnlab.linear.models.weights import DiagWeights, Omegas
+from attnlab.linear.models.weights import DiagonalWeights, DiagWeights, Omegas, on_host
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.theory import laws
 from attnlab.linear.training.families import (
@@ -39,12 +40,11 @@ from attnlab.linear.training.levenberg_marquardt import (
     Diagnosis,
     Fit,
     LeastSquares,
-    Search,
+    SearchLimits,
     levenberg_marquardt,
 )
 from attnlab.linear.training.starting_points import (
-    Family,
-    Grown,
+    DiagonalFamily,
     empty_network,
     insert_layer,
     ladders,
@@ -52,23 +52,37 @@ from attnlab.linear.training.starting_points import (
 )
 from attnlab.stats.estimate import Estimate
 
-TAIL_NOISE = 4.0  # standard errors of the training loss that fresh data may exceed it by
-EVALUATION = 0  # what the key is folded with for fresh data; depths are 1, 2, ...
-EXTREME_POOLS = 8  # of which the extreme sequences are taken
-STARTS, POOL, CHECKS = range(3)  # what the key of a depth is folded with
+TAIL_NOISE = 4.0  # standard errors by which the loss on fresh data may exceed the training loss
+EVALUATION = 0  # folded into the key for fresh data; depths fold in 1, 2, ...
+EXTREME_POOLS = 8  # pools from which the extreme sequences are taken
+STARTS, POOL, CHECKS = range(3)  # folded into the key of a depth
 
 
 @final
 @dataclass(frozen=True)
-class Effort:
-    """How much work a depth gets; the defaults are for Table 1 on two CPU cores.
+class GrowthEffort:
+    """The amount of work for each depth; the defaults are for Table 1 on two CPU cores.
 
-    `starts` new layers are tried in each place on `screening` sequences, then the best on
-    `sequences` of them, of which `tail` are the worst of a pool of `pool`. A check on fresh data
-    draws `pool` more, at most `rounds` times; `fresh` sequences judge the result. GD++ is trained
-    on the exact law of the eigenvalues, less those rarer than `rarest` a sequence at either end:
-    with no noise, the loss of four layers or more is an expectation over sequences that no
-    evaluation ever sees.
+    Parameters
+    ----------
+    starts
+        New layers that are tried in each place.
+    screening
+        Sequences on which they are tried.
+    sequences
+        Sequences of the final fit.
+    pool
+        Sequences from which those are taken, and of every check on fresh data.
+    tail
+        Worst sequences of the pool that every fit keeps.
+    rounds
+        How often fresh sequences may join a fit.
+    fresh
+        Fresh sequences on which the loss of the result is measured.
+    rarest
+        GD++ is trained on the exact law of the eigenvalues without the ends of the spectrum that
+        have fewer eigenvalues per sequence than this. Without noise, the loss of four layers or
+        more is otherwise an expectation over sequences that no evaluation ever contains.
     """
 
     starts: int = 6
@@ -95,13 +109,14 @@ class Effort:
 @final
 @dataclass(frozen=True)
 class TrainedDepth:
-    """One depth: its weights, what it costs on its sample and on fresh data, and what happened.
+    """One trained depth: weights, losses, and how the training went.
 
-    `rounds` is how often fresh sequences joined the sample; `tail_holds` says that the last check
-    on fresh data found no more than noise.
+    `training` is the loss on the training sample and `fresh` the loss on fresh sequences. `rounds`
+    is the number of times that fresh sequences joined the sample; `tail_holds` is True where the
+    last check on fresh data found no loss beyond the noise.
     """
 
-    weights: Grown
+    weights: DiagonalWeights
     training: Estimate
     fresh: Estimate
     iterations: int
@@ -111,45 +126,65 @@ class TrainedDepth:
 
 
 def grow(
-    family: Family,
+    family: DiagonalFamily,
     problem: NoisyRegression,
     key: PRNGKeyArray,
     depth: int,
     trained: Sequence[TrainedDepth] = (),
-    effort: Effort = Effort(),  # noqa: B008 (frozen)
+    effort: GrowthEffort = GrowthEffort(),  # noqa: B008 (frozen)
     progress: Callable[[TrainedDepth], None] | None = None,
 ) -> tuple[TrainedDepth, ...]:
-    """Depths 1 to `depth`, after those already `trained`.
+    """Train depths 1 to `depth`, in double precision.
 
-    All that is random in depth l comes from fold_in(key, l), so a resumed growth is the
+    All random numbers of depth l come from fold_in(key, l), so that a continued growth equals the
     uninterrupted one bit for bit; the fresh data of all depths come from fold_in(key, 0).
+
+    Parameters
+    ----------
+    family
+        "gd++", "diag" (one head) or "omegas" (DIAG with free omegas).
+    problem
+        The problem; its inputs must have variance 1.
+    key
+        The JAX key of everything random.
+    depth
+        The number of layers of the deepest network.
+    trained
+        Depths that are already trained, from depth 1 on; growth continues after them.
+    effort
+        The amount of work for each depth.
+    progress
+        Called with every depth that is done.
     """
     arguments.one_of("family", family, ("gd++", "diag", "omegas"))
     arguments.integer("depth", depth, 1)
     if problem.variance != 1.0:
         raise UserError(f"variance must be 1 for depth growth, got {problem.variance!r}.")
-    if jax.dtypes.canonicalize_dtype(float) != np.float64:
-        raise UserError("jax_enable_x64 must be on for second-order training, got float32.")
     done = list(trained[:depth])
-    fresh = draw(problem, jax.random.fold_in(key, EVALUATION), effort.fresh)
-    one = (
-        _grow_spectral
-        if family == "gd++"
-        else partial(_grow_diagonal, _extremes(problem, key, effort))
-    )
-    for layers in range(len(done) + 1, depth + 1):
-        shallower = done[-1].weights if done else empty_network(family)
-        grown = one(problem, jax.random.fold_in(key, layers), shallower, fresh, effort)
-        done.append(grown)
-        if progress is not None:
-            progress(grown)
+    with jax.enable_x64(True):
+        fresh = draw(problem, jax.random.fold_in(key, EVALUATION), effort.fresh)
+        one = (
+            _grow_spectral
+            if family == "gd++"
+            else partial(_grow_diagonal, _extremes(problem, key, effort))
+        )
+        for layers in range(len(done) + 1, depth + 1):
+            shallower = done[-1].weights if done else empty_network(family)
+            grown = one(problem, jax.random.fold_in(key, layers), shallower, fresh, effort)
+            done.append(grown)
+            if progress is not None:
+                progress(grown)
     return tuple(done)
 
 
 def _grow_spectral(
-    problem: NoisyRegression, key: PRNGKeyArray, shallower: Grown, fresh: Sample, effort: Effort
+    problem: NoisyRegression,
+    key: PRNGKeyArray,
+    shallower: DiagonalWeights,
+    fresh: Sample,
+    effort: GrowthEffort,
 ) -> TrainedDepth:
-    """GD++ on the exact law of the eigenvalues: no sample, hence no tail to look for."""
+    """GD++ on the exact law of the eigenvalues; without a sample there is no tail to look for."""
     key = jax.random.fold_in(key, STARTS)
     starts = starting_points(shallower, problem, key, effort.starts)
     starts += ladders(problem, key, shallower.depth + 1, 4 * effort.starts)
@@ -157,7 +192,7 @@ def _grow_spectral(
     fit, iterations = _fit_spectral(problem, starts, effort.rarest)
     floor = laws.gd_plus_plus_floor(problem).value
     return TrainedDepth(
-        weights=jax.tree.map(jnp.asarray, fit.parameters),
+        weights=on_host(fit.parameters),
         training=Estimate(fit.objective + floor),
         fresh=fresh.mean(sequence_losses(fit.parameters, fresh.G, fresh.oracle)),
         iterations=iterations,
@@ -171,14 +206,14 @@ def _fit_spectral(
     problem: NoisyRegression, starts: list[Any], rarest: float
 ) -> tuple[Fit[Any], int]:
     exact: LeastSquares[Any] = SpectralLeastSquares.exact(problem, rarest)
-    fits = [levenberg_marquardt(exact, start, Search(60)) for start in starts]
+    fits = [levenberg_marquardt(exact, start, SearchLimits(60)) for start in starts]
     best = min(fits, key=_finite_objective)
-    further = levenberg_marquardt(exact, best.parameters, Search(200, 1e-8))
+    further = levenberg_marquardt(exact, best.parameters, SearchLimits(200, 1e-8))
     return further, sum(fit.iterations for fit in [*fits, further])
 
 
-def _extremes(problem: NoisyRegression, key: PRNGKeyArray, effort: Effort) -> Sample:
-    """The sequences that a network may blow up on, of many more than any sample holds."""
+def _extremes(problem: NoisyRegression, key: PRNGKeyArray, effort: GrowthEffort) -> Sample:
+    """Sequences on which a network may diverge, taken from many more than a sample holds."""
     own = jax.random.fold_in(jax.random.fold_in(key, EVALUATION), 1)
     return draw_extremes(problem, own, EXTREME_POOLS, effort.pool, max(effort.tail // 8, 1))
 
@@ -187,9 +222,9 @@ def _grow_diagonal(
     extremes: Sample,
     problem: NoisyRegression,
     key: PRNGKeyArray,
-    shallower: Grown,
+    shallower: DiagonalWeights,
     fresh: Sample,
-    effort: Effort,
+    effort: GrowthEffort,
 ) -> TrainedDepth:
     pool = draw(problem, jax.random.fold_in(key, POOL), effort.pool)
     losses = sequence_losses(insert_layer(shallower, 0, np.zeros(4)), pool.G, pool.oracle)
@@ -200,7 +235,7 @@ def _grow_diagonal(
     fit, iterations = _screen(screening, starts)
     part = _stratified(pool, losses, 4 * effort.screening, effort)
     middle = DiagonalLeastSquares(with_extremes(part, extremes))
-    fit = levenberg_marquardt(middle, fit.parameters, Search(30, 1e-4))
+    fit = levenberg_marquardt(middle, fit.parameters, SearchLimits(30, 1e-4))
     iterations += fit.iterations
     losses = sequence_losses(fit.parameters, pool.G, pool.oracle)
     sample = _stratified(pool, losses, effort.sequences, effort)
@@ -208,16 +243,16 @@ def _grow_diagonal(
     done = 0
     while True:
         full = DiagonalLeastSquares(with_extremes(sample, extremes))
-        fit = levenberg_marquardt(full, fit.parameters, Search(10, 1e-4))
+        fit = levenberg_marquardt(full, fit.parameters, SearchLimits(10, 1e-4))
         iterations += fit.iterations
         if full.objective(known) < _finite_objective(fit):
-            # GD++ looked worse on few sequences than it is.
-            fit = levenberg_marquardt(full, known, Search(10, 1e-4))
+            # On the few sequences of the screening GD++ looked worse than it is.
+            fit = levenberg_marquardt(full, known, SearchLimits(10, 1e-4))
             iterations += fit.iterations
         empty = _with_empty_layer(full, shallower)
         if not fit.objective < empty.objective:
-            # What won on few sequences had fitted them too well: from the layer nearest zero.
-            fit = levenberg_marquardt(full, starts[0], Search(20, 1e-4))
+            # The winner of the screening was over-fitted: start again from the layer nearest zero.
+            fit = levenberg_marquardt(full, starts[0], SearchLimits(20, 1e-4))
             iterations += fit.iterations
         fit = min(fit, empty, key=_finite_objective)
         losses = full.losses(fit.parameters)[: len(sample.weight)]
@@ -229,7 +264,7 @@ def _grow_diagonal(
             break
         sample, done = join_tail(sample, losses, check, checked, effort.tail), done + 1
     return TrainedDepth(
-        weights=jax.tree.map(jnp.asarray, fit.parameters),
+        weights=on_host(fit.parameters),
         training=training,
         fresh=fresh.mean(sequence_losses(fit.parameters, fresh.G, fresh.oracle)),
         iterations=iterations,
@@ -240,35 +275,42 @@ def _grow_diagonal(
 
 
 def _diagonal_starts(
-    problem: NoisyRegression, key: PRNGKeyArray, shallower: Grown, effort: Effort
+    problem: NoisyRegression, key: PRNGKeyArray, shallower: DiagonalWeights, effort: GrowthEffort
 ) -> list[Any]:
-    """New layers near zero, and the GD++ of this depth: the way down where there is no noise."""
+    """New layers near zero, and GD++ of this depth, which is the best start without noise."""
     near_zero = starting_points(shallower, problem, key, effort.starts)
     return [*near_zero, _gd_plus_plus(problem, key, shallower, effort.starts, effort.rarest)]
 
 
 def _gd_plus_plus(
-    problem: NoisyRegression, key: PRNGKeyArray, shallower: Grown, ladders_tried: int, rarest: float
+    problem: NoisyRegression,
+    key: PRNGKeyArray,
+    shallower: DiagonalWeights,
+    ladders_tried: int,
+    rarest: float,
 ) -> DiagWeights | Omegas:
-    """GD++ with a layer more than the shallower network, in that network's family."""
+    """GD++ with one more layer than the shallower network, in that network's family."""
     steps = ladders(problem, key, shallower.depth + 1, ladders_tried)
     fit, _ = _fit_spectral(problem, steps, rarest)
     found = jax.tree.map(jnp.asarray, fit.parameters)
     return found.diag() if isinstance(shallower, DiagWeights) else found.omegas()
 
 
-def _stratified(pool: Sample, losses: np.ndarray, size: int, effort: Effort) -> Sample:
+def _stratified(pool: Sample, losses: np.ndarray, size: int, effort: GrowthEffort) -> Sample:
     tail = max(size * effort.tail // effort.sequences, 1)
     return thin(pool, losses, tail, size - tail)
 
 
 def _screen(least_squares: LeastSquares[Any], starts: list[Any]) -> tuple[Fit[Any], int]:
-    """All starts for a few steps, a third of them for more, the best two further; and the work."""
+    """A few steps from every start, more from the best third, and most from the best two.
+
+    Returns the best fit and the number of iterations of all of them.
+    """
     fits, work = [Fit(start, np.inf, 0, Diagnosis.ITERATION_LIMIT) for start in starts], 0
     for keep, search in (
-        (len(fits), Search(8, 1e-4)),
-        (max(len(fits) // 3, 1), Search(12, 1e-4)),
-        (2, Search(20, 1e-4)),
+        (len(fits), SearchLimits(8, 1e-4)),
+        (max(len(fits) // 3, 1), SearchLimits(12, 1e-4)),
+        (2, SearchLimits(20, 1e-4)),
     ):
         leading = sorted(fits, key=_finite_objective)[:keep]
         fits = [levenberg_marquardt(least_squares, fit.parameters, search) for fit in leading]
@@ -276,7 +318,7 @@ def _screen(least_squares: LeastSquares[Any], starts: list[Any]) -> tuple[Fit[An
     return min(fits, key=_finite_objective), work
 
 
-def _with_empty_layer(least_squares: LeastSquares[Any], shallower: Grown) -> Fit[Any]:
+def _with_empty_layer(least_squares: LeastSquares[Any], shallower: DiagonalWeights) -> Fit[Any]:
     empty = insert_layer(shallower, 0, np.zeros(4))
     return Fit(empty, least_squares.objective(empty), 0, Diagnosis.NO_PROGRESS)
 

@@ -1,8 +1,8 @@
-"""New layers for networks of `axis_weights`: what depth growth proposes to train.
+"""New layers for axis networks, from which depth growth starts.
 
-A singled out direction is a memory: one layer writes y into it, another reads it, and neither is of
-use alone. So besides single new layers, on networks one depth below, pairs of them are proposed, on
-networks two depths below.
+A direction that is treated differently serves as a memory: one layer adds y to it and a later layer
+reads it, and neither layer is useful alone. Besides single new layers, on networks one layer
+shallower, pairs of new layers are therefore proposed, on networks two layers shallower.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,9 +12,10 @@ import jax
 import numpy as np
 
 from attnlab.linear.models.axis import AxisWeights
+from attnlab.linear.training.fixed_sample import generator
 
-NEAR, SIZE = 0.1, 0.3  # size of a new layer's P against its Q, and of its Q
-# Where one new layer goes, with its noise over its diagonal part.
+NEAR, SIZE = 0.1, 0.3  # size of a new layer's P relative to its Q, and size of its Q
+# The place of a single new layer, and the size of its random part relative to its diagonal part.
 SINGLE = (
     ("first", 0.3),
     ("inside", 0.3),
@@ -23,7 +24,7 @@ SINGLE = (
     ("last", 1.0),
     ("last", 2.0),
 )
-# Where a pair of new layers goes, with the size of what it writes and reads.
+# The place of a pair of new layers, and the size of the entries that write and read.
 PAIRS = (
     ("last", 0.1),
     ("last", 0.3),
@@ -40,14 +41,15 @@ def proposals(
     two_below: Sequence[AxisWeights],
     draws: int,
 ) -> Iterator[tuple[str, AxisWeights]]:
-    """`draws` of every kind, each on the next of the networks one or two depths below.
+    """Names and networks: `draws` proposals of every kind, on the given networks in turn.
 
-    Without a network below it is a gradient step, without one two depths below no pairs.
+    `below` are networks one layer shallower, and `two_below` networks two layers shallower; there
+    are no pairs where `two_below` is empty.
     """
     side = below[0].p.shape[-1]
     count = draws * (len(SINGLE) + len(PAIRS))
-    # Drawn in one piece and put together on the host: a layer is a handful of numbers.
-    noise = iter(np.asarray(jax.random.normal(key, (count, 4, side**2 + 1))))
+    # Drawn at once and put together on the host, since a layer is only a few numbers.
+    noise = iter(generator(key).standard_normal((count, 4, side**2 + 1)))
     for draw in range(draws):
         for place, rough in SINGLE:
             new = _single(next(noise), rough, side)
@@ -60,7 +62,7 @@ def proposals(
 
 
 def inserted(network: AxisWeights, place: str, *new: AxisWeights) -> AxisWeights:
-    """New layers first, last, or inside, before the last one."""
+    """The network with new layers: "first", "last", or "inside", before its last layer."""
     at = {"first": 0, "inside": network.depth - 1, "last": network.depth}[place]
     before, after = (
         jax.tree.map(lambda leaf, part=part: leaf[part], network)
@@ -70,12 +72,12 @@ def inserted(network: AxisWeights, place: str, *new: AxisWeights) -> AxisWeights
 
 
 def joined(*parts: AxisWeights) -> AxisWeights:
-    """One network of the layers of all."""
+    """One network with the layers of all parts."""
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
 
 def _single(noise: np.ndarray, rough: float, side: int) -> AxisWeights:
-    """A layer near nothing that shrinks x and y a little, as those of a diagonal model do."""
+    """A layer near zero that shrinks x and y a little, as layers of diagonal networks do."""
     look = np.eye(side)
     look[-1, -1] = 0
     P = _flat(-0.3 * np.eye(side), -0.3) + rough * noise[0]
@@ -86,7 +88,7 @@ def _single(noise: np.ndarray, rough: float, side: int) -> AxisWeights:
 def _write_and_read(
     noise: np.ndarray, amplitude: float, side: int, axis: int
 ) -> tuple[AxisWeights, AxisWeights]:
-    """A layer that adds y to an axis, and one that looks at it and adds to y."""
+    """A layer that adds y to a direction, and a layer that reads it and adds the result to y."""
     add, look = -0.1 * np.eye(side), SIZE * np.eye(side)
     add[-1, -1], look[-1, -1], add[axis, -1] = -0.3, 0, amplitude
     within = np.eye(side) + 0.2 * (1 - np.eye(side))
@@ -105,7 +107,7 @@ def _flat(block: np.ndarray, rest: float) -> np.ndarray:
 
 
 def _layer(P: np.ndarray, Q: np.ndarray) -> AxisWeights:
-    """A layer from the matrix on the axes and y, row by row, and the number on the rest."""
+    """A layer from the entries of its block by rows, followed by its number on the rest."""
     side = round(len(P[:-1]) ** 0.5)
     shape = (1, side, side)
     return AxisWeights(P[:-1].reshape(shape), P[-1:], Q[:-1].reshape(shape), Q[-1:])

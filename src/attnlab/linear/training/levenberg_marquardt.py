@@ -1,22 +1,19 @@
-"""Levenberg-Marquardt: least squares with few parameters, in float64.
+"""Levenberg-Marquardt: nonlinear least squares with few parameters, in double precision.
 
-It minimises f = 1/2 sum_i weight_i ||r_i||^2 over a fixed sample, seen only through f, J^T r and
-J^T J, which are summed over chunks of sequences, so the Jacobian is never held. Steps are solved on
-the host, scaled as Marquardt does; a step that raises f or is not finite is never taken. What is
-special to a family of models is in `families`; any residual function has `SequenceLeastSquares`.
+It minimises f = 1/2 sum_i weight_i ||r_i||^2 over a fixed sample and uses nothing of it but f,
+J^T r and J^T J, which are summed over chunks of sequences, so that the whole Jacobian is never in
+memory. The equations are solved on the host, with Marquardt's scaling. A step that increases f or
+is not finite is never taken. The sums of squares of the small families are in `families`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, final, runtime_checkable
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from scipy.linalg import eigh
 
 from attnlab import arguments
@@ -24,8 +21,8 @@ from attnlab.errors import UserError
 
 Parameters = TypeVar("Parameters")
 
-PATIENCE = 5  # steps that lower f by less than the tolerance
-ROUNDING = 1e-15  # of a curvature scaled to a unit diagonal: less than this is not measured
+PATIENCE = 5  # steps in a row that may decrease f by less than the tolerance
+ROUNDING = 1e-15  # the least damping, relative to a curvature that is scaled to a unit diagonal
 
 
 class NormalEquations(NamedTuple):
@@ -56,12 +53,20 @@ class Diagnosis(Enum):
 
 @final
 @dataclass(frozen=True)
-class Search:
-    """How far to search.
+class SearchLimits:
+    """When a search stops.
 
-    It has converged where the next step promises less than `tolerance` of f, or where five steps
-    in a row lowered f by less than that; no progress is no step that lowers f at any damping up to
-    `largest_damping`.
+    Parameters
+    ----------
+    iterations
+        The largest number of Jacobians.
+    tolerance
+        The search has converged where the next step is predicted to decrease f by less than this
+        share of it, or where five steps in a row did.
+    damping
+        The damping at the start.
+    largest_damping
+        There is no progress where no step decreases f at any damping up to this one.
     """
 
     iterations: int = 50
@@ -78,7 +83,7 @@ class Search:
 @final
 @dataclass(frozen=True)
 class Fit(Generic[Parameters]):
-    """Where the search ended: `objective` is never above that of the start."""
+    """The end of a search; `objective` is never above that of the start."""
 
     parameters: Parameters
     objective: float
@@ -89,43 +94,43 @@ class Fit(Generic[Parameters]):
 def levenberg_marquardt(
     least_squares: LeastSquares[Parameters],
     start: Parameters,
-    search: Search = Search(),  # noqa: B008 (frozen)
+    limits: SearchLimits = SearchLimits(),  # noqa: B008 (frozen)
 ) -> Fit[Parameters]:
-    """Minimises from `start`; an iteration is one Jacobian and the trial steps made from it.
+    """Minimise from `start`. One iteration is one Jacobian and the trial steps from it.
 
     With D^2 = diag(J^T J), a step solves (J^T J + mu D^2) delta = -J^T r. The gain ratio rho is the
-    true decrease of f over the predicted one: mu shrinks by max(1/3, 1 - (2 rho - 1)^3) after a
-    step that is taken, and grows by 2, 4, 8, ... after those that are not (Nielsen's rule). The
-    eigenvectors of the scaled curvature give all these steps from one decomposition.
+    decrease of f over the predicted decrease. By Nielsen's rule mu is multiplied by
+    max(1/3, 1 - (2 rho - 1)^3) after a step that is taken, and by 2, 4, 8, ... after steps that are
+    not. All trial steps of an iteration come from one eigendecomposition of the scaled curvature.
     """
     theta, unravel = _on_host(start)
-    f, mu, taken, slow = least_squares.objective(start), search.damping, 0, 0
+    f, mu, taken, slow = least_squares.objective(start), limits.damping, 0, 0
     if not np.isfinite(f):
         return Fit(start, float(f), 0, Diagnosis.NOT_FINITE)
 
     def ended(diagnosis: Diagnosis) -> Fit[Parameters]:
         return Fit(unravel(theta), float(f), taken, diagnosis)
 
-    for _ in range(search.iterations):
+    for _ in range(limits.iterations):
         if f == 0:
             return ended(Diagnosis.CONVERGED)
         steps = _Steps(least_squares.normal_equations(unravel(theta)))
         if not steps.finite:
             return ended(Diagnosis.NOT_FINITE)
-        if steps.at(min(mu, search.damping))[1] <= search.tolerance * f:
+        if steps.at(min(mu, limits.damping))[1] <= limits.tolerance * f:
             return ended(Diagnosis.CONVERGED)
         growth = 2.0
         while True:
-            delta, promised = steps.at(mu)
+            delta, predicted = steps.at(mu)
             tried = least_squares.objective(unravel(theta + delta))
             if np.isfinite(tried) and tried < f:
                 break
             mu, growth = mu * growth, growth * 2
-            if mu > search.largest_damping:
+            if mu > limits.largest_damping:
                 return ended(Diagnosis.NO_PROGRESS)
-        rho = (f - tried) / promised if promised > 0 else 1.0
+        rho = (f - tried) / predicted if predicted > 0 else 1.0
         mu = max(mu * max(1 / 3, 1 - (2 * min(rho, 1.0) - 1) ** 3), ROUNDING)
-        slow = slow + 1 if f - tried < search.tolerance * f else 0
+        slow = slow + 1 if f - tried < limits.tolerance * f else 0
         theta, f, taken = theta + delta, tried, taken + 1
         if slow == PATIENCE:
             return ended(Diagnosis.CONVERGED)
@@ -135,7 +140,7 @@ def levenberg_marquardt(
 def _on_host(
     parameters: Parameters,
 ) -> tuple[Float[np.ndarray, " p"], Callable[[Float[np.ndarray, " p"]], Parameters]]:
-    """`ravel_pytree` without the device: the search itself is a few small NumPy operations."""
+    """`ravel_pytree` in NumPy: the search itself is a few small operations on the host."""
     leaves, structure = jax.tree.flatten(parameters)
     parts = [np.asarray(leaf) for leaf in leaves]
     ends = np.cumsum([part.size for part in parts])[:-1]
@@ -156,57 +161,20 @@ class _Steps:
         if not self.finite:
             return
         size = np.sqrt(np.maximum(np.diag(curvature), 0))  # rounding can go below 0
-        self._scale = np.where(size > 0, size, 1.0)  # a parameter without effect stays
+        self._scale = np.where(size > 0, size, 1.0)  # a parameter without effect does not move
         values, self._vectors = eigh(curvature / np.outer(self._scale, self._scale))
         self._values = np.maximum(values, 0)
         self._slopes = self._vectors.T @ (gradient / self._scale)
 
     def at(self, mu: float) -> tuple[Float[np.ndarray, " p"], float]:
-        """The step and the decrease that it promises, -g^T delta - 1/2 delta^T J^T J delta."""
+        """The step and its predicted decrease, -g^T delta - 1/2 delta^T J^T J delta."""
         shrunk = self._slopes / (self._values + mu)
-        promised = shrunk @ (self._slopes - self._values * shrunk / 2)
-        return -(self._vectors @ shrunk) / self._scale, float(promised)
-
-
-@final
-class SequenceLeastSquares(Generic[Parameters]):
-    """Any residual function of one sequence, r(parameters, *data_i), on batched arrays.
-
-    `weight` is 1 / N unless given. The Jacobian is taken forwards where there are fewer parameters
-    than residuals and backwards elsewhere, `chunk` sequences at a time. One compilation serves all
-    data of one shape.
-    """
-
-    def __init__(
-        self,
-        residual: Callable[..., Float[Array, " outputs"]],
-        data: tuple[Any, ...],
-        weight: Any = None,
-        chunk: int = 128,
-    ) -> None:
-        count = check_data(data)
-        chunk = min(arguments.integer("chunk", chunk, 1), count)
-        weight = np.full(count, 1 / count) if weight is None else np.asarray(weight)
-        missing = -count % chunk
-        # The last chunk is filled up with the first sequence, at weight 0.
-        places = np.concatenate([np.arange(count), np.zeros(missing, int)])
-        self._residual = residual
-        self._weight = np.append(weight, np.zeros(missing)).reshape(-1, chunk)
-        self._data = tuple(
-            jnp.asarray(part)[places].reshape(-1, chunk, *part.shape[1:]) for part in data
-        )
-
-    def objective(self, parameters: Parameters) -> float:
-        return float(_objective(self._residual, parameters, self._data, self._weight))
-
-    def normal_equations(self, parameters: Parameters) -> NormalEquations:
-        parts = _equations(self._residual, parameters, self._data, self._weight)
-        f, gradient, curvature = map(np.asarray, parts)
-        return NormalEquations(float(f), gradient, curvature)
+        predicted = shrunk @ (self._slopes - self._values * shrunk / 2)
+        return -(self._vectors @ shrunk) / self._scale, float(predicted)
 
 
 def check_data(data: tuple[Any, ...]) -> int:
-    """The number of sequences; one sentence for data that are empty, ragged or not finite."""
+    """The number of sequences; a UserError for data that are empty, ragged or not finite."""
     counts = {len(part) for part in data}
     if len(counts) != 1 or 0 in counts:
         raise UserError(
@@ -216,38 +184,3 @@ def check_data(data: tuple[Any, ...]) -> int:
     if not all(np.isfinite(np.asarray(part)).all() for part in data):
         raise UserError("data must hold finite numbers only, got NaN or infinity in them.")
     return counts.pop()
-
-
-@partial(jax.jit, static_argnums=0)
-def _objective(residual, parameters, data, weight):
-    def chunk(total, part):
-        r = jax.vmap(lambda *sequence: residual(parameters, *sequence))(*part[0])
-        return total + part[1] @ jnp.square(r).sum(1) / 2, None
-
-    return jax.lax.scan(chunk, jnp.zeros((), weight.dtype), (data, weight))[0]
-
-
-@partial(jax.jit, static_argnums=0)
-def _equations(residual, parameters, data, weight):
-    theta, unravel = ravel_pytree(parameters)
-    outputs = jax.eval_shape(residual, parameters, *(part[0, 0] for part in data)).size
-
-    def one(*sequence):
-        def at(theta):
-            r = residual(unravel(theta), *sequence)
-            return r, r
-
-        take = jax.jacfwd if theta.size < outputs else jax.jacrev
-        return take(at, has_aux=True)(theta)
-
-    def chunk(sums, part):
-        J, r = jax.vmap(one)(*part[0])
-        root = jnp.sqrt(part[1])
-        J = (root[:, None, None] * J).reshape(-1, theta.size)
-        r = (root[:, None] * r).reshape(-1)
-        dot = partial(jnp.dot, precision="highest")
-        return jax.tree.map(jnp.add, sums, (dot(r, r) / 2, dot(J.T, r), dot(J.T, J))), None
-
-    p = theta.size
-    start = tuple(jnp.zeros(shape, theta.dtype) for shape in ((), (p,), (p, p)))
-    return jax.lax.scan(chunk, start, (data, weight))[0]

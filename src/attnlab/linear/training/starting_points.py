@@ -1,8 +1,8 @@
-"""Where depth growth starts: the shallower network with a new layer, and geometric ladders.
+"""Starting points of depth growth: a shallower network with a new layer, and geometric ladders.
 
 Source: Vladymyrov et al. (arXiv 2402.14180) for the families and Theorem 5.1. A new layer is near
-zero in units in which a layer of size one changes everything: 1 / n for what multiplies Sigma and
-1 / (n (d + E sigma^2)) for what multiplies y twice. The training itself is in `growth`.
+zero in units in which a layer of size one changes everything: 1 / n for a factor of Sigma and
+1 / (n (d + E sigma^2)) for a factor of y twice. The training itself is in `growth`.
 """
 
 from typing import Literal
@@ -12,25 +12,24 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from attnlab.linear.models.weights import DiagWeights, GDPlusPlus, Omegas
+from attnlab.linear.models.weights import DiagonalWeights, DiagWeights, GDPlusPlus, Omegas
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.training.fixed_sample import generator
 
-Family = Literal["gd++", "diag", "omegas"]
-Grown = DiagWeights | GDPlusPlus | Omegas
+DiagonalFamily = Literal["gd++", "diag", "omegas"]
 
 NEAR_ZERO = (0.01, 0.5)  # sizes of a new layer, where a layer of size 1 changes everything
 SETTLED = 4  # layers from which on the place of a new layer matters less
-LADDER = (2.0, 4.0)  # growth of the omegas of GD++ from layer to layer; Theorem 5.1 has 9/4
+LADDER = (2.0, 4.0)  # range of the ratio of omegas between neighbouring layers; Theorem 5.1 has 9/4
 
 
 def starting_points(
-    shallower: Grown, problem: NoisyRegression, key: PRNGKeyArray, count: int
-) -> list[Grown]:
-    """The shallower network with `count` new layers near zero, each put first, midway and last.
+    shallower: DiagonalWeights, problem: NoisyRegression, key: PRNGKeyArray, count: int
+) -> list[DiagonalWeights]:
+    """The shallower network with each of `count` new layers near zero: first, in the middle, last.
 
     omega_yx of a new layer is negative, a step down the gradient; the other signs are random. From
-    `SETTLED` layers on the start matters less and each new layer gets one of the places, in turn.
+    `SETTLED` layers on the place matters less, and each new layer is tried in only one of them.
     """
     rng = generator(key)
     x = 1 / problem.n
@@ -72,8 +71,8 @@ def ladders(
     return found
 
 
-def insert_layer(network: Grown, place: int, layer: np.ndarray) -> Grown:
-    """The network with a layer more; `layer` lists its parameters, zeros for an empty one."""
+def insert_layer(network: DiagonalWeights, place: int, layer: np.ndarray) -> DiagonalWeights:
+    """The network with one more layer; `layer` lists its parameters, zeros for an empty layer."""
     leaves, structure = jax.tree.flatten(network)
     shapes = [np.shape(leaf)[1:] for leaf in leaves]
     new = [np.full((1, *shape), value) for shape, value in zip(shapes, layer, strict=False)]
@@ -81,8 +80,8 @@ def insert_layer(network: Grown, place: int, layer: np.ndarray) -> Grown:
     return jax.tree.unflatten(structure, [np.concatenate(part) for part in parts])
 
 
-def empty_network(family: Family) -> Grown:
-    """No layers: w = 0."""
+def empty_network(family: DiagonalFamily) -> DiagonalWeights:
+    """A network without layers, which answers w = 0."""
     match family:
         case "gd++":
             return GDPlusPlus(*(jnp.zeros(0) for _ in range(2)))

@@ -1,5 +1,5 @@
 """Trained networks that ship with the package: FULL linear transformers, and the regressor's.
 
-The networks are evaluated afresh wherever they are used and always named as the reference run;
-nothing here trains. `scripts/` has what made the files.
+Nothing here trains. Wherever the networks are used they are evaluated again, and named as the
+reference run. The programs that trained them are in `scripts/`.
 """

@@ -1,117 +1,150 @@
-"""The shipped FULL linear transformers: one network a noise law, run and depth.
+"""The networks that ship with the package: one for each noise law, run and depth.
 
 Source of the problem: Vladymyrov et al. (arXiv 2402.14180), d = 10 and n = 20. The file holds P and
-Q under "<noise law>/<run>/<depth>/P|Q" in float64; its metadata hold the loss that the training
-machine measured and how the networks were made. Packing is in `attnlab.linear.weights.pack`.
+Q under "<noise law>/<run>/<depth>/P|Q" in float64; its metadata hold the loss that was measured on
+the training machine and how the networks were trained. `scripts/pack_axis_networks.py` writes it.
 """
 
 import hashlib
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
-import safetensors
-from jaxtyping import Float
+from typing import Any
 
 from attnlab.errors import AttnlabError, UserError
+from attnlab.linear.models.network import Network
+from attnlab.linear.models.weights import FullWeights
+from attnlab.linear.noise import NoiseLaw, parse_noise
+from attnlab.linear.problem import NoisyRegression
 from attnlab.stats.estimate import Estimate
+from attnlab.tensor_files import Tensor, read_header
 
 FILE = Path(__file__).parent / "linear_full.safetensors"
 FORMAT = "attnlab reference linear FULL"
+TOKENS = 20  # of every context in training
+MEASURED = 8 * 65_536  # sequences behind a recorded loss
 
 
-class Shipped(NamedTuple):
-    """A file's tensors by name, its recorded losses by "<law>/<run>/<depth>", its provenance."""
+@dataclass(frozen=True, repr=False)
+class ShippedNetworks:
+    """The networks of one file. Their matrices are read when they are used.
 
-    tensors: dict[str, Float[np.ndarray, "layers heads p p"]]
-    losses: dict[str, list[float]]
-    provenance: dict[str, Any]
+    `losses` are the recorded ones by "<law>/<run>/<depth>": the adjusted loss, its standard error
+    and the largest loss of a sequence. `provenance` describes how the networks were trained.
+    """
 
+    path: Path
+    tensors: Mapping[str, Tensor]
+    losses: Mapping[str, list[float]]
+    provenance: Mapping[str, Any]
 
-class Network(NamedTuple):
-    """P and Q in float64; `FullWeights(*map(jnp.asarray, network))` runs where JAX has float64."""
+    @property
+    def laws(self) -> list[str]:
+        """The names of the noise laws that have networks."""
+        return sorted({name.split("/")[0] for name in self.tensors})
 
-    P: Float[np.ndarray, "layers heads p p"]
-    Q: Float[np.ndarray, "layers heads p p"]
+    def runs(self, law: str) -> list[int]:
+        """The training runs of a law, in order."""
+        return sorted({int(name.split("/")[1]) for name in self._names(law)})
+
+    def depths(self, law: str, run: int) -> list[int]:
+        """The depths of a run, in order."""
+        found = [name.split("/") for name in self._names(law)]
+        return sorted({int(depth) for _, own, depth, _ in found if int(own) == run})
+
+    def weights(self, law: str, run: int, depth: int) -> FullWeights:
+        """The matrices of one network, as NumPy arrays in double precision."""
+        name = f"{law}/{run}/{depth}"
+        if f"{name}/P" not in self.tensors:
+            raise UserError(
+                f"There is no shipped network {name}; the laws are {', '.join(self.laws)}."
+            )
+        return FullWeights(*(self.tensors[f"{name}/{part}"].block() for part in "PQ"))
+
+    def network(self, noise: NoiseLaw | str, depth: int, run: int | None = None) -> Network:
+        """One network.
+
+        Parameters
+        ----------
+        noise
+            The noise law that it was trained on, or the law's name.
+        depth
+            The number of layers.
+        run
+            The training run; the one with the least recorded loss unless it is given.
+        """
+        law = noise if isinstance(noise, str) else noise.name
+        if law not in self.laws:
+            raise UserError(f"noise must be one of {', '.join(self.laws)}, got {law!r}.")
+        run = self.best_run(law, depth) if run is None else run
+        weights = self.weights(law, run, depth)
+        problem = NoisyRegression(weights.P.shape[-1] - 1, TOKENS, parse_noise(law))
+        about = {"run": run, **self.provenance}
+        return Network(weights, problem, self._estimate(law, run, depth), about)
+
+    def recorded_loss(self, law: str, run: int, depth: int) -> list[float]:
+        """Adjusted loss, standard error and largest loss, as measured on the training machine."""
+        return self.losses[f"{law}/{run}/{depth}"]
+
+    def best_run(self, law: str, depth: int) -> int:
+        """The run with the least recorded loss plus three standard errors.
+
+        The recorded losses come from sequences that no evaluation here uses.
+        """
+        able = [run for run in self.runs(law) if depth in self.depths(law, run)]
+        if not able:
+            raise UserError(f"There is no shipped network of {depth} layers on {law!r}.")
+        return min(able, key=lambda run: self._estimate(law, run, depth).cautious)
+
+    def digest(self, law: str) -> str:
+        """A hash of a law's networks; results that were computed from other networks differ."""
+        total = hashlib.sha256()
+        for name in sorted(self._names(law)):
+            total.update(name.encode())
+            total.update(self.tensors[name].block().tobytes())
+        for name in sorted(name for name in self.losses if name.startswith(f"{law}/")):
+            total.update(json.dumps([name, self.losses[name]]).encode())
+        return total.hexdigest()[:16]
+
+    def __repr__(self) -> str:
+        laws = self.laws
+        return f"ShippedNetworks({len(self.losses)} networks on {len(laws)} noise laws)"
+
+    def _repr_html_(self) -> str:
+        depths = sorted({int(name.split("/")[2]) for name in self.losses})
+        head = "".join(f"<th>{depth}</th>" for depth in depths)
+        rows = "".join(f"<tr><th>{law}</th>{self._cells(law, depths)}</tr>" for law in self.laws)
+        return (
+            "<table><caption>Recorded adjusted loss of the best run, by noise law and number of "
+            f"layers</caption><tr><th></th>{head}</tr>{rows}</table>"
+        )
+
+    def _cells(self, law: str, depths: list[int]) -> str:
+        best = [self._estimate(law, self.best_run(law, depth), depth) for depth in depths]
+        return "".join(f"<td>{loss.value:.3g}</td>" for loss in best)
+
+    def _estimate(self, law: str, run: int, depth: int) -> Estimate:
+        loss, standard_error = self.recorded_loss(law, run, depth)[:2]
+        return Estimate(loss, standard_error, MEASURED)
+
+    def _names(self, law: str) -> list[str]:
+        return [name for name in self.tensors if name.split("/")[0] == law]
 
 
 @lru_cache(maxsize=4)
-def shipped(path: Path = FILE) -> Shipped:
-    """Everything a file holds; one sentence where it is not such a file."""
+def shipped(path: Path = FILE) -> ShippedNetworks:
+    """The collection of shipped networks: FULL matrices for ten noise laws and seven depths.
+
+    Its method `network(noise, depth)` returns one of them.
+    """
     try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, safetensors.SafetensorError) as reason:
-        raise AttnlabError(f"The reference networks {path} cannot be read: {reason}.") from reason
+        tensors, metadata = read_header(path)
+    except (OSError, UserError) as reason:
+        raise AttnlabError(f"The shipped networks {path} cannot be read: {reason}") from reason
     if metadata.get("format") != FORMAT:
-        raise AttnlabError(f"The reference networks {path} are not of the format {FORMAT!r}.")
+        raise AttnlabError(f"The shipped networks {path} are not of the format {FORMAT!r}.")
     about = json.loads(metadata["about"])
     losses = about.pop("losses")
-    return Shipped(tensors, losses, about)
-
-
-def laws(path: Path = FILE) -> list[str]:
-    """The names of the noise laws that have networks."""
-    return sorted({name.split("/")[0] for name in shipped(path).tensors})
-
-
-def runs(law: str, path: Path = FILE) -> list[int]:
-    """The runs of a law, in order."""
-    return sorted({int(name.split("/")[1]) for name in _names(law, path)})
-
-
-def depths(law: str, run: int, path: Path = FILE) -> list[int]:
-    """The depths of a run, in order."""
-    found = [name.split("/") for name in _names(law, path)]
-    return sorted({int(depth) for _, own, depth, _ in found if int(own) == run})
-
-
-def network(law: str, run: int, depth: int, path: Path = FILE) -> Network:
-    """The matrices of one network."""
-    held = shipped(path).tensors
-    name = f"{law}/{run}/{depth}"
-    if f"{name}/P" not in held:
-        raise UserError(
-            f"There is no reference network {name}; the laws are {', '.join(laws(path))}."
-        )
-    return Network(held[f"{name}/P"], held[f"{name}/Q"])
-
-
-def recorded_loss(law: str, run: int, depth: int, path: Path = FILE) -> list[float]:
-    """Adjusted loss, its standard error and the largest loss, on the machine that trained it."""
-    return shipped(path).losses[f"{law}/{run}/{depth}"]
-
-
-def best_run(law: str, depth: int, path: Path = FILE) -> int:
-    """The run with the least recorded loss, chosen on data that no evaluation here sees.
-
-    "Least" is cautious: a heavy tail shows in the standard error first.
-    """
-    able = [run for run in runs(law, path) if depth in depths(law, run, path)]
-    if not able:
-        raise UserError(f"There is no reference network of {depth} layers on {law!r}.")
-
-    def cautious(run: int) -> float:
-        loss, error = recorded_loss(law, run, depth, path)[:2]
-        return Estimate(loss, error).cautious
-
-    return min(able, key=cautious)
-
-
-def digest(law: str, path: Path = FILE) -> str:
-    """A hash of a law's networks, so that what was computed from others is not taken for it."""
-    held = shipped(path)
-    total = hashlib.sha256()
-    for name in sorted(_names(law, path)):
-        total.update(name.encode())
-        total.update(np.ascontiguousarray(held.tensors[name]).tobytes())
-    for name in sorted(name for name in held.losses if name.startswith(f"{law}/")):
-        total.update(json.dumps([name, held.losses[name]]).encode())
-    return total.hexdigest()[:16]
-
-
-def _names(law: str, path: Path) -> list[str]:
-    return [name for name in shipped(path).tensors if name.split("/")[0] == law]
+    return ShippedNetworks(path, tensors, losses, about)

@@ -1,9 +1,9 @@
 """Compiles the CUDA sources of this folder on the machine that runs them, and keeps the result.
 
-A source is compiled for one size and one precision by nvcc, which a CUDA toolkit brings; without
-it, or without a GPU, the callers compute the same in plain JAX. For tests a C++ compiler makes the
-same source a loop on the host. Libraries are kept in the user's cache folder under the hash of all
-that went into them.
+A source is compiled by nvcc, which a CUDA toolkit brings, for one size and one precision. Without
+nvcc or without a GPU the callers compute the same in plain JAX. For tests a C++ compiler turns the
+same source into a loop on the CPU. Compiled libraries are kept in the user's cache folder, under a
+hash of everything that they depend on.
 """
 
 import ctypes
@@ -29,7 +29,7 @@ HOST = ("c++", "-O2", "-std=c++17", "-shared", "-fPIC", "-w", "-x", "c++")
 
 
 def available() -> bool:
-    """Whether programs that are compiled now can call these kernels."""
+    """Whether this process can call the kernels: it has a GPU and nvcc."""
     return jax.default_backend() == "gpu" and shutil.which(GPU[0]) is not None
 
 
@@ -47,18 +47,27 @@ def target(source: str, symbol: str, dtype: Any, **sizes: int) -> str:
     return name
 
 
+def cache_folder() -> Path:
+    """Where compiled libraries are kept: the user's cache folder for attnlab."""
+    try:
+        from platformdirs import user_cache_path
+    except ImportError:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab"
+    return user_cache_path("attnlab", appauthor=False)
+
+
 def _library(source: str, command: tuple[str, ...]) -> Path:
     texts = [path.read_bytes() for path in sorted(FOLDER.glob("*.cu*"))]
-    said = "\0".join([source, *command, jaxlib.version.__version__]).encode()
-    digest = hashlib.sha256(b"\0".join([said, *texts])).hexdigest()[:32]
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab"
+    options = "\0".join([source, *command, jaxlib.version.__version__]).encode()
+    digest = hashlib.sha256(b"\0".join([options, *texts])).hexdigest()[:32]
+    cache = cache_folder()
     library = cache / f"{digest}.so"
     if library.exists():
         return library
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as folder:
-        made = Path(folder) / "made.so"
-        inputs = ["-I", jax.ffi.include_dir(), str(FOLDER / source), "-o", str(made)]
+        new = Path(folder) / "new.so"
+        inputs = ["-I", jax.ffi.include_dir(), str(FOLDER / source), "-o", str(new)]
         try:
             done = subprocess.run([*command, *inputs], capture_output=True, text=True, check=False)
         except OSError as error:
@@ -66,5 +75,5 @@ def _library(source: str, command: tuple[str, ...]) -> Path:
         if done.returncode:
             last = (done.stderr.strip() or "no message").splitlines()[-1]
             raise UserError(f"{command[0]} could not compile {source}: {last}")
-        made.replace(library)
+        new.replace(library)
     return library

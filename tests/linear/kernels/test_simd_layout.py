@@ -3,12 +3,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnlab.linear.kernels import diagonal_jacobian as jacobian
+from attnlab.linear.kernels import simd_layout
 from attnlab.linear.models.transformer import gram_form
 from attnlab.linear.models.weights import DiagWeights, GDPlusPlus, Omegas
 from attnlab.linear.noise import Uniform
 from attnlab.linear.problem import NoisyRegression
-from attnlab.linear.training import diagonal_jacobian as jacobian
-from attnlab.linear.training import simd_layout as lanes
 from attnlab.linear.training.families import DiagonalLeastSquares, sequence_losses
 from attnlab.linear.training.fixed_sample import draw
 from tests.conftest import in_double_precision
@@ -33,12 +33,13 @@ def omegas(seed):
     return 0.1 * np.random.default_rng(seed).standard_normal((DEPTH, 4))
 
 
-def test_one_sequence_stays_together_in_its_lane():
-    parts = np.arange(2 * lanes.LANES * 6.0).reshape(-1, 2, 3)
-    laid = lanes.to_lanes(parts)
-    assert laid.shape == (2, 2, 3, lanes.LANES)
-    np.testing.assert_array_equal(laid[1, :, :, 5], parts[lanes.LANES + 5])
-    np.testing.assert_array_equal(lanes.from_lanes(jnp.asarray(laid)), parts)
+def test_the_sequences_become_the_last_axis_and_come_back():
+    width = simd_layout.SIMD_WIDTH
+    parts = np.arange(2 * width * 6.0).reshape(-1, 2, 3)
+    laid = simd_layout.to_simd_layout(parts)
+    assert laid.shape == (2, 2, 3, width)
+    np.testing.assert_array_equal(laid[1, :, :, 5], parts[width + 5])
+    np.testing.assert_array_equal(simd_layout.from_simd_layout(jnp.asarray(laid)), parts)
 
 
 def test_one_layer_of_gd_plus_plus_is_one_gradient_step(sample):
@@ -49,18 +50,17 @@ def test_one_layer_of_gd_plus_plus_is_one_gradient_step(sample):
     np.testing.assert_allclose(losses, np.square(error).sum(1) / 2, rtol=1e-12)
 
 
-def test_lanes_run_the_network_in_gram_form(sample, omegas):
-    p = PROBLEM.d + 1
-    before, rows = lanes.run(lanes.patterns(omegas, p), jnp.asarray(lanes.to_lanes(sample.G)))
+def test_the_simd_layout_runs_the_network_in_gram_form(sample, omegas):
+    p, back = PROBLEM.d + 1, simd_layout.from_simd_layout
+    G = jnp.asarray(simd_layout.to_simd_layout(sample.G))
+    before, rows = simd_layout.run(simd_layout.patterns(omegas, p), G)
     plain = jax.vmap(lambda G: gram_form(Omegas(*jnp.asarray(omegas.T)), G))(jnp.asarray(sample.G))
     for layer in range(DEPTH):
-        G = lanes.from_lanes(before[layer])
+        G = back(before[layer])
         np.testing.assert_allclose(G, plain.G[:, layer], rtol=ROUNDING, atol=ROUNDING)
-    np.testing.assert_allclose(
-        lanes.from_lanes(rows[0]), plain.R[:, -1, -1], rtol=ROUNDING, atol=ROUNDING
-    )
+    np.testing.assert_allclose(back(rows[0]), plain.R[:, -1, -1], rtol=ROUNDING, atol=ROUNDING)
     last = np.broadcast_to(np.eye(p)[-1], (len(sample.G), p))
-    np.testing.assert_array_equal(lanes.from_lanes(rows[-1]), last)
+    np.testing.assert_array_equal(back(rows[-1]), last)
 
 
 def test_the_same_network_costs_the_same_in_every_family(seed, sample):
@@ -93,8 +93,11 @@ def test_the_gradient_by_heads_is_that_of_the_objective(seed, sample):
 
 
 def test_one_program_serves_every_layer_of_every_depth(sample, omegas):
-    G = jnp.asarray(sample.G[:7])  # a batch of its own shape, one lane short of full
-    programs = (jacobian._layer, jacobian._meet, jacobian._push, jacobian._push_own, jacobian._read)
+    G = jnp.asarray(sample.G[:7])  # a batch of its own shape, one sequence short of full
+    programs = [
+        getattr(jacobian, name)
+        for name in ("_layer", "_contractions", "_propagated", "_own_tangents", "_with_layer")
+    ]
     jacobian.diagonal_jacobian(jnp.asarray(omegas), G)
     compiled = [program._cache_size() for program in programs]
     for depth in (1, 2, 5):
