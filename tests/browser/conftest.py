@@ -44,9 +44,8 @@ def report(tmp_path_factory) -> Path:
     garden = load_study("garden", STUDIES)
     store = Store(tmp_path_factory.mktemp("garden") / "store")
     importlib.import_module("attnlab_study_garden").fill(store)
-    return write_report(
-        store, judged(store, garden), tmp_path_factory.mktemp("out") / "site"
-    ).parent
+    written = write_report(store, judged(store, garden), tmp_path_factory.mktemp("out") / "site")
+    return written.index.parent
 
 
 @pytest.fixture(scope="session")

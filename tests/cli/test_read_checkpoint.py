@@ -113,7 +113,7 @@ MISTAKES = {
     "read llama.safetensors --heads 4 --figures sharded": ("something other than a report",),
     "read mine.safetensors --heads 2": ("blocks.*.wq (8, 8)", "--map q=blocks.{layer}.wq.weight"),
     "read mine.safetensors --heads 2 --map q": ("ROLE=NAME", "'q'"),
-    "read cut.safetensors --heads 4": ("cut.safetensors is truncated", "bytes"),
+    "read cut.safetensors --heads 4": ("cut.safetensors is not a whole", "truncated"),
     "read empty": ("The folder empty holds no .safetensors file.",),
     "read nowhere": ("There is no file: nowhere",),
 }

@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 import safetensors.numpy
 
 from attnlab.errors import AttnlabError, UserError
+from attnlab.files import writer_name
 from attnlab.training.checkpoint import METADATA, CheckpointFile, Snapshot
 from attnlab.training.fingerprint import describe, fingerprint
 from attnlab.training.guard import Guard
@@ -252,9 +252,9 @@ def test_a_full_disk_leaves_the_checkpoint_before_whole(tmp_path, monkeypatch):
 
 def test_what_a_killed_writer_left_is_cleared_and_a_living_ones_is_not(tmp_path):
     file = tmp_path / "file"
-    host = socket.gethostname()
-    dead = tmp_path / f".file.{host}-{2**22 + 1}-0"  # beyond the largest process id of Linux
-    living = tmp_path / f".file.{host}-{os.getpid()}-0"
+    living = tmp_path / writer_name(".file.")
+    # Beyond the largest process id of Linux.
+    dead = tmp_path / living.name.replace(f"-{os.getpid()}-", f"-{2**22 + 1}-")
     for left in (dead, living):
         left.write_bytes(b"half")
     save(file, {"x": np.zeros(2)}, {}, None)

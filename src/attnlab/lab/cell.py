@@ -162,11 +162,6 @@ def seed_of(config: Any, without: Sequence[str] = ()) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7])
 
 
-def stream(config: Any) -> int:
-    """A seed of its own for every configuration, so that no two cells share their random draws."""
-    return int.from_bytes(hashlib.sha256(repr(config).encode()).digest()[:8])
-
-
 @functools.cache
 def column_types(record: type) -> dict[str, tuple[type, bool]]:
     """Column name -> (scalar type, may be None) of a dataclass whose fields are all scalars."""

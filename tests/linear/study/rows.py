@@ -11,8 +11,14 @@ from functools import cache
 from attnlab.lab.study import View
 from attnlab.linear.noise import parse_noise
 from attnlab.linear.problem import NoisyRegression
-from attnlab.linear.study import cells_constructions, cells_ridges, cells_state, evaluation, grids
-from attnlab.linear.study.cells import FAMILIES, LossRow, MatrixEntry, TrainedLossRow
+from attnlab.linear.study import (
+    evaluation,
+    grids,
+    questions_constructions,
+    questions_ridges,
+    questions_state,
+)
+from attnlab.linear.study.questions_networks import FAMILIES, LossRow, MatrixEntry, TrainedLossRow
 from attnlab.linear.study.table_1 import PAPER
 from attnlab.linear.theory import convergence, laws
 
@@ -137,25 +143,25 @@ def _matrices(config) -> list:
 
 def _iterations(config) -> list:
     values = {0: 0.068, 10: 0.24, 30: 0.08, 60: 0.0685, 100: 0.0679, 200: 0.068}
-    return [cells_ridges.IterationsFound(k, v, 0.001, SAMPLES) for k, v in values.items()]
+    return [questions_ridges.IterationsFound(k, v, 0.001, SAMPLES) for k, v in values.items()]
 
 
 def _state(config) -> list:
     only = (1e-14, 0.3, 1e-14) if config.weights == "diag" else (None, None, None)
-    return [cells_state.StateFound(1e-14, 1.0, 1e-15, 0.5, *only)]
+    return [questions_state.StateFound(1e-14, 1.0, 1e-15, 0.5, *only)]
 
 
 def _cosine(config) -> list:
     mean = (config.d + 4) / config.n
     quantile = convergence.cosine_quantile(config.d, config.n)
     beyond = 0 if config.n >= 5000 else config.contexts // 3
-    return [cells_state.CosineFound(mean, 0.03 * mean, mean, quantile, quantile, beyond)]
+    return [questions_state.CosineFound(mean, 0.03 * mean, mean, quantile, quantile, beyond)]
 
 
 def _rescaling(config) -> list:
     away = 0.23 if config.sigma == grids.THIRD else 0.0
     found = away + (0.0 if away else config.n**-0.5)
-    return [cells_constructions.RescalingFound(found, 0.02 * found, away)]
+    return [questions_constructions.RescalingFound(found, 0.02 * found, away)]
 
 
 ROWS: dict[str, Callable] = {
@@ -167,7 +173,7 @@ ROWS: dict[str, Callable] = {
     "linear_state": _state,
     "linear_cosine": _cosine,
     "linear_least_squares": lambda c: [
-        cells_constructions.LeastSquaresFound(
+        questions_constructions.LeastSquaresFound(
             convergence.layers_needed(c.kappa, c.precision),
             c.precision / 2,
             2 * c.precision,
@@ -175,11 +181,11 @@ ROWS: dict[str, Callable] = {
         )
     ],
     "linear_rates": lambda c: [
-        cells_constructions.RatesFound(0.915, 0.915, 4 / 9, 0.75, 0.75, 1e-16, 0.5, 1.22, 0.99)
+        questions_constructions.RatesFound(0.915, 0.915, 4 / 9, 0.75, 0.75, 1e-16, 0.5, 1.22, 0.99)
     ],
     "linear_rescaling": _rescaling,
     "linear_step_size": lambda c: [
-        cells_constructions.StepSizeFound(1e-15, 90 * abs(c.omega_xy), 0.9 - 0.1 * c.sigma)
+        questions_constructions.StepSizeFound(1e-15, 90 * abs(c.omega_xy), 0.9 - 0.1 * c.sigma)
     ],
 }
 

@@ -14,11 +14,12 @@ from attnlab.linear.models.weights import DiagWeights
 from attnlab.linear.noise import Fixed
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study import evaluation, grids, study
-from attnlab.linear.study.cells import Matrices, Reference, Training, full, matrices, training
-from attnlab.linear.study.cells_constructions import LeastSquaresNetwork, Rescaling, StepSize
-from attnlab.linear.study.cells_ridges import Baselines, Iterations, baselines
-from attnlab.linear.study.cells_state import Cosine, StateCheck
+from attnlab.linear.study.cells import baselines, full, matrices, training
 from attnlab.linear.study.compute_networks import evaluation_of, training_seed
+from attnlab.linear.study.questions_constructions import LeastSquaresNetwork, Rescaling, StepSize
+from attnlab.linear.study.questions_networks import Matrices, Reference, Training
+from attnlab.linear.study.questions_ridges import Baselines, Iterations
+from attnlab.linear.study.questions_state import Cosine, StateCheck
 from attnlab.linear.study.table_1 import LAWS, PAPER, paper_error, rounding, trained_range
 from attnlab.linear.theory import laws
 from attnlab.linear.weights.shipped import shipped
@@ -73,7 +74,7 @@ def test_stored_weights_have_the_stored_losses(trained):
     with jax.enable_x64(True):
         network = DiagWeights(**{name: jnp.asarray(part) for name, part in parts.items()})
         again = evaluation.of_network(network, evaluation_of(TRAINED), profile=True)
-    rows = [row for row in decode(cell, done.part) if row.layers == 2]
+    rows = [row for row in decode(cell, done.part)[cell.key] if row.layers == 2]
     assert [(row.sigma, row.read) for row in rows] == [(each.sigma, each.read) for each in again]
     np.testing.assert_allclose([r.loss for r in rows], [each.loss for each in again], rtol=1e-12)
 
@@ -81,7 +82,7 @@ def test_stored_weights_have_the_stored_losses(trained):
 def test_reading_before_layer_one_costs_what_answering_zero_does(trained):
     """w^0 = 0, so its adjusted loss is E |w_oracle|^2 / 2 = 1/2 E sum s / (s + sigma^2)."""
     cell, done = trained
-    zero = [row for row in decode(cell, done.part) if row.read == 0 and row.sigma is None]
+    zero = [row for row in decode(cell, done.part)[cell.key] if row.read == 0 and row.sigma is None]
     losses = [row.loss for row in zero]
     np.testing.assert_allclose(losses, losses[0], rtol=1e-12)  # every depth, the same sequences
     exact = 1.5 - laws.oracle_loss(evaluation_of(TRAINED).problem).value

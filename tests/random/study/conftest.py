@@ -28,7 +28,7 @@ def small(seed, tmp_path_factory):
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     with tiny.in_place_of_quick():
         results = {
-            cell.key: decode(cell, (folder / cell.key).read_bytes())
+            cell.key: decode(cell, (folder / cell.key).read_bytes())[cell.key]
             for cell in grids.cells("quick", seed)
         }
         yield View("quick", seed, results)

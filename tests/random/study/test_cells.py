@@ -153,7 +153,7 @@ def test_a_run_is_the_same_bytes_twice_and_survives_the_store():
     cell = run(SMALL)
     first, second = compute(cell), compute(cell)
     assert first.part == second.part
-    rows = decode(cell, first.part)
+    rows = decode(cell, first.part)[cell.key]
     assert {row.model for row in rows} >= {"linear", "linear+intercept", "relu", "tanh r=1"}
     assert all(row.icl is None or row.icl > 0 for row in rows)
     other = compute(run(Run("size", 6, 6, 3, test=50, run=1)))

@@ -9,7 +9,7 @@ import functools
 from dataclasses import replace
 
 from attnlab.lab.study import View
-from attnlab.rank.study import cells_bounds, cells_built, cells_theory, grids
+from attnlab.rank.study import cells_bounds, grids, questions_adversary, questions_built
 from attnlab.rank.study.trained_rows import TrainedRow
 from attnlab.rank.theory.full_rank import full_rank_error
 from attnlab.rank.theory.lower_bound import lower_bound
@@ -80,7 +80,7 @@ def rows_of(cell):
     if kind == "rank_adversary":
         variant = "C" if c.scalar_values else "B"
         bound = lower_bound(c.d, c.rank, c.heads, variant).value
-        return [cells_theory.AdversaryResult(bound + 0.01, 0.001, bound)]
+        return [questions_adversary.AdversaryResult(bound + 0.01, 0.001, bound)]
     assert kind == "rank_built"
     return [built_row(c)]
 
@@ -98,14 +98,14 @@ def exact_row(c):
 
 def built_row(c):
     if c.construction in ("biased", "concatenated"):
-        return cells_built.BuiltResult(None, None, 1.0, None)
+        return questions_built.BuiltResult(None, None, 1.0, None)
     if c.construction == "biased as printed":
-        return cells_built.BuiltResult(None, None, 0.006, None)
+        return questions_built.BuiltResult(None, None, 0.006, None)
     if c.construction == "full rank":
         law = full_rank_error(c.d, c.scale).value if c.scale else 0.0
-        return cells_built.BuiltResult(law, 0.001 if c.scale else 0.0, None, law)
+        return questions_built.BuiltResult(law, 0.001 if c.scale else 0.0, None, law)
     law = majority_vote_error(c.d, c.heads).value
-    return cells_built.BuiltResult(law + 0.005, 0.01, None, law)
+    return questions_built.BuiltResult(law + 0.005, 0.01, None, law)
 
 
 @functools.cache

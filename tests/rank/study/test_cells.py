@@ -14,13 +14,14 @@ from attnlab.lab.cell import seed_of
 from attnlab.lab.part import compute, decode
 from attnlab.rank.models.rank_one_heads import random_heads
 from attnlab.rank.study import grids
+from attnlab.rank.study.cells import built, encoder, pair
 from attnlab.rank.study.cells_bounds import Bounds, RankOne, bounds, rank_one
-from attnlab.rank.study.cells_built import Built, built
-from attnlab.rank.study.cells_encoder import EncoderRun, encoder
-from attnlab.rank.study.cells_pair import PairRun, pair
 from attnlab.rank.study.cells_theory import DecayCurve, decay
 from attnlab.rank.study.compute_built import SHARED_DRAWS
 from attnlab.rank.study.draws import key_of
+from attnlab.rank.study.questions_built import Built
+from attnlab.rank.study.questions_encoder import EncoderRun
+from attnlab.rank.study.questions_pair import PairRun
 from attnlab.rank.theory.upper_bound import exact_error
 from attnlab.rank.training.forms import angle_and_norm
 from attnlab.rank.training.populations import schedule
@@ -107,7 +108,7 @@ def test_training_reports_every_seed(small_rows):
 
 def test_a_trained_configuration_survives_the_store():
     cell = pair(PairRun(d=4, heads=2, steps=10, batch=8, start="construction"))
-    rows = decode(cell, compute(cell).part)
+    rows = decode(cell, compute(cell).part)[cell.key]
     assert [row.head_count for row in rows] == [2, 2]
     assert [row.form_rank for row in rows] == [1, 1]
     assert rows == list(pair.run(cell.config).rows)

@@ -7,9 +7,6 @@ from `attnlab.linear.weights`.
 
 from attnlab.lab.study import Study
 from attnlab.linear.study import (
-    cells_constructions,
-    cells_ridges,
-    cells_state,
     claims_constructions,
     claims_models,
     claims_profiles,
@@ -20,7 +17,7 @@ from attnlab.linear.study import (
     figures_profiles,
     figures_table,
 )
-from attnlab.linear.study.cells import KINDS as NETWORKS
+from attnlab.linear.study.cells import KINDS
 from attnlab.linear.study.grids import cells
 
 study = Study(
@@ -34,12 +31,7 @@ study = Study(
     "noise. Here the theorems are checked, and GD++ and DIAG are trained on this machine. FULL "
     "networks come from a reference run that ships with the package; they are evaluated on this "
     "machine. The Bayes predictor is added to every comparison.",
-    kinds=(
-        *NETWORKS,
-        *cells_ridges.KINDS,
-        *cells_state.KINDS,
-        *cells_constructions.KINDS,
-    ),
+    kinds=KINDS,
     cells=cells,
     figures=(
         *figures_table.FIGURES[:1],

@@ -1,4 +1,4 @@
-"""The computation of the cells of Section 5 and Appendix A (`cells_constructions`)."""
+"""The computation of the cells of Section 5 and Appendix A (`questions_constructions`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from attnlab.linear.models.transformer import final_weights, spectral_form
 from attnlab.linear.models.weights import GDPlusPlus
 from attnlab.linear.noise import Fixed
 from attnlab.linear.problem import NoisyRegression, context_with_spectrum, sums
-from attnlab.linear.study.cells_constructions import (
+from attnlab.linear.study.compute_state import relative
+from attnlab.linear.study.questions_constructions import (
     LeastSquaresFound,
     LeastSquaresNetwork,
     Rates,
@@ -23,7 +24,6 @@ from attnlab.linear.study.cells_constructions import (
     StepSize,
     StepSizeFound,
 )
-from attnlab.linear.study.compute_state import relative
 from attnlab.linear.theory import convergence
 from attnlab.linear.theory.constructions import (
     least_squares_network,

@@ -12,7 +12,8 @@ from attnlab.errors import UserError
 from attnlab.lab.cell import Outcome, seed_of
 from attnlab.linear.noise import parse_noise
 from attnlab.linear.problem import NoisyRegression
-from attnlab.linear.study.cells import (
+from attnlab.linear.study.evaluation import Evaluation, MeanLoss, noise_levels, of_network
+from attnlab.linear.study.questions_networks import (
     FAMILIES,
     LossRow,
     Matrices,
@@ -22,7 +23,6 @@ from attnlab.linear.study.cells import (
     TrainedLossRow,
     Training,
 )
-from attnlab.linear.study.evaluation import Evaluation, MeanLoss, noise_levels, of_network
 from attnlab.linear.study.rare_eigenvalues import SELDOM
 from attnlab.linear.study.table_1 import SEQUENCES
 from attnlab.linear.training.growth import GrowthEffort, TrainedDepth, grow

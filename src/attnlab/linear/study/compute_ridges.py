@@ -1,4 +1,4 @@
-"""The computation of the cells without layers (`cells_ridges`)."""
+"""The computation of the cells without layers (`questions_ridges`)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from attnlab.linear.models.predictors import AdaRidge, ConstRidge, IterativeAdaR
 from attnlab.linear.models.tuned_ridge import RidgeSample, fit_tuned_ridge
 from attnlab.linear.noise import Fixed
 from attnlab.linear.problem import NoisyRegression
-from attnlab.linear.study.cells import LossRow
-from attnlab.linear.study.cells_ridges import STEPS, Baselines, Iterations, IterationsFound
 from attnlab.linear.study.compute_networks import columns, evaluation_of
 from attnlab.linear.study.evaluation import MeanLoss, by_layer, of_predictor
+from attnlab.linear.study.questions_networks import LossRow
+from attnlab.linear.study.questions_ridges import STEPS, Baselines, Iterations, IterationsFound
 from attnlab.linear.theory import laws
 from attnlab.linear.training.fixed_sample import draw
 

@@ -1,4 +1,4 @@
-"""The computation of the cells of Section 4 (`cells_state`)."""
+"""The computation of the cells of Section 4 (`questions_state`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attnlab.lab.cell import seed_of
 from attnlab.linear.models import state as states
 from attnlab.linear.models.transformer import gram_form, token_form
 from attnlab.linear.models.weights import DiagWeights, FullWeights
-from attnlab.linear.study.cells_state import Cosine, CosineFound, StateCheck, StateFound
+from attnlab.linear.study.questions_state import Cosine, CosineFound, StateCheck, StateFound
 from attnlab.linear.theory import convergence
 from attnlab.stats import Estimate
 

@@ -14,19 +14,28 @@ from typing import Any, Literal
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Scale
-from attnlab.linear.study.cells import Matrices, Reference, Training, full, matrices, training
-from attnlab.linear.study.cells_constructions import (
+from attnlab.linear.study.cells import (
+    baselines,
+    cosine,
+    full,
+    iterations,
+    least_squares,
+    matrices,
+    rates,
+    rescaling,
+    state_check,
+    step_size,
+    training,
+)
+from attnlab.linear.study.questions_constructions import (
     LeastSquaresNetwork,
     Rates,
     Rescaling,
     StepSize,
-    least_squares,
-    rates,
-    rescaling,
-    step_size,
 )
-from attnlab.linear.study.cells_ridges import Baselines, Iterations, baselines, iterations
-from attnlab.linear.study.cells_state import Cosine, StateCheck, cosine, state_check
+from attnlab.linear.study.questions_networks import Matrices, Reference, Training
+from attnlab.linear.study.questions_ridges import Baselines, Iterations
+from attnlab.linear.study.questions_state import Cosine, StateCheck
 from attnlab.linear.study.shipped_table import DIGESTS, HEAT_MAP_DEPTH, RUNS
 from attnlab.linear.study.table_1 import CATEGORICAL, DEPTHS, LAWS, trained_range
 

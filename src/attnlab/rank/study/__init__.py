@@ -8,15 +8,13 @@ and what to check.
 from attnlab.lab.study import Study
 from attnlab.rank.study import (
     cells_bounds,
-    cells_built,
-    cells_encoder,
-    cells_pair,
     cells_theory,
     claims_bounds,
     claims_figure_1,
     claims_theory,
     claims_training,
 )
+from attnlab.rank.study.cells import adversary, built, encoder, pair
 from attnlab.rank.study.figures import FIGURES
 from attnlab.rank.study.grids import cells
 
@@ -30,13 +28,13 @@ study = Study(
     "Here a bound without constants stands beside exact constructions and trained layers, and the "
     "encoders are trained on prompts that never repeat and evaluated on held-out sequences.",
     kinds=(
-        cells_encoder.encoder,
-        cells_pair.pair,
-        cells_built.built,
+        encoder,
+        pair,
+        built,
         cells_bounds.bounds,
         cells_bounds.rank_one,
         cells_theory.decay,
-        cells_theory.adversary,
+        adversary,
         cells_theory.sizes,
     ),
     cells=cells,

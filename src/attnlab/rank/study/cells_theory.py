@@ -1,6 +1,6 @@
-"""Cells around the theorems: the decay of Theorem 4, the bound's adversary, published sizes.
+"""Cells that are closed forms: the decay of Theorem 4, and published sizes.
 
-Constructions are in `cells_built`, the bounds themselves in `cells_bounds`.
+The bounds are in `cells_bounds`; what needs JAX is in `cells`.
 """
 
 from __future__ import annotations
@@ -46,44 +46,6 @@ def run_decay(config: DecayCurve) -> Outcome[DecayRow]:
 
 
 @dataclass(frozen=True)
-class Adversary:
-    """Generalised heads trained to pass below the lower bound."""
-
-    d: int = 4
-    """Dimension."""
-    rank: int = 1
-    """Rank r of every K_h."""
-    heads: int = 2
-    """Number of heads H."""
-    scalar_values: bool = False
-    """V_h = c_h I, for bound (C)."""
-    steps: int = 1000
-    """Training steps."""
-    batch: int = 256
-    """Prompts per step."""
-    samples: int = 50_000
-    """Fresh prompts on which the error is estimated."""
-    seed: int = 0
-    """Seed of everything."""
-
-
-@dataclass(frozen=True)
-class AdversaryResult:
-    """The error on fresh prompts, and the bound."""
-
-    error: float
-    standard_error: float
-    bound: float
-
-
-def run_adversary(config: Adversary) -> AdversaryResult:
-    """Train the heads, then estimate their error on fresh prompts."""
-    from attnlab.rank.study.compute_adversary import adversary_result
-
-    return adversary_result(config)
-
-
-@dataclass(frozen=True)
 class PublicSizes:
     """Width, heads and rank of published models (Appendix A)."""
 
@@ -111,5 +73,4 @@ def run_sizes(config: PublicSizes) -> Outcome[SizeRow]:
 
 
 decay = CellKind("rank_decay", DecayCurve, DecayRow, run_decay)
-adversary = CellKind("rank_adversary", Adversary, AdversaryResult, run_adversary, version=2)
 sizes = CellKind("rank_sizes", PublicSizes, SizeRow, run_sizes)

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 
 from attnlab.rank.problem import Neighbours
 from attnlab.rank.simulation import error
-from attnlab.rank.study.cells_theory import Adversary, AdversaryResult
 from attnlab.rank.study.draws import in_single_precision, key_of
+from attnlab.rank.study.questions_adversary import Adversary, AdversaryResult
 from attnlab.rank.theory.lower_bound import lower_bound
 from attnlab.rank.training.adversary import train_adversary
 

@@ -1,4 +1,4 @@
-"""What `cells_built` computes: constructions on fresh prompts, and their laws.
+"""What `questions_built` computes: constructions on fresh prompts, and their laws.
 
 Constructions of the same sizes get the same prompts and biases: a corrected head and the printed
 one are compared on the same draws, by the same compiled program.
@@ -26,8 +26,8 @@ from attnlab.rank.models.majority_vote import majority_vote
 from attnlab.rank.models.vote_by_mlp import vote_by_mlp
 from attnlab.rank.problem import Neighbours, Points
 from attnlab.rank.simulation import agreement_rate, error, random_network_error, random_vote
-from attnlab.rank.study.cells_built import CONSTRUCTIONS, Built, BuiltResult
 from attnlab.rank.study.draws import in_single_precision, key_of
+from attnlab.rank.study.questions_built import CONSTRUCTIONS, Built, BuiltResult
 from attnlab.rank.theory.full_rank import full_rank_error
 from attnlab.rank.theory.majority_vote import majority_vote_error, odd_heads
 

@@ -1,4 +1,4 @@
-"""What the cells with training compute; the configurations are in `cells_encoder`, `cells_pair`."""
+"""What the cells with training compute; `questions_encoder` and `questions_pair` describe them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from attnlab import arguments
 from attnlab.errors import UserError
 from attnlab.lab.cell import seed_of
 from attnlab.rank.problem import Neighbours, SelfNeighbours
-from attnlab.rank.study.cells_encoder import EncoderRun
-from attnlab.rank.study.cells_pair import PairRun
 from attnlab.rank.study.draws import in_single_precision, key_of
+from attnlab.rank.study.questions_encoder import EncoderRun
+from attnlab.rank.study.questions_pair import PairRun
 from attnlab.rank.study.trained_rows import TrainedRow, rows_of
 from attnlab.rank.training.encoders import check_training, train_encoders
 from attnlab.rank.training.losses import LayerLoss

@@ -18,8 +18,9 @@ from typing import Any
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Scale
 from attnlab.rank.study import grids_theory
-from attnlab.rank.study.cells_encoder import EncoderRun, encoder
-from attnlab.rank.study.cells_pair import PairRun, Start, pair
+from attnlab.rank.study.cells import encoder, pair
+from attnlab.rank.study.questions_encoder import EncoderRun
+from attnlab.rank.study.questions_pair import PairRun, Start
 
 
 @dataclass(frozen=True)

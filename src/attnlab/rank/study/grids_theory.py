@@ -10,16 +10,16 @@ from itertools import chain
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Scale
+from attnlab.rank.study.cells import adversary, built
 from attnlab.rank.study.cells_bounds import Bounds, RankOne, bounds, rank_one
-from attnlab.rank.study.cells_built import Built, Construction, built
 from attnlab.rank.study.cells_theory import (
-    Adversary,
     DecayCurve,
     PublicSizes,
-    adversary,
     decay,
     sizes,
 )
+from attnlab.rank.study.questions_adversary import Adversary
+from attnlab.rank.study.questions_built import Built, Construction
 
 SCALES_C = (1.0, 4.0, 16.0, 64.0, 256.0)
 

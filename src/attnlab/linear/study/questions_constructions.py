@@ -1,9 +1,8 @@
-"""The cells of Section 5 and Appendix A: networks built by hand, and what they should compute.
+"""Questions of Section 5 and Appendix A: networks built by hand, and what they should compute.
 
 Source: Vladymyrov et al. (arXiv 2402.14180). The networks are in
 `attnlab.linear.theory.constructions`. Where the printed formula and the algebra differ, both are
-computed, in double precision. This module describes the cells; they are computed in
-`compute_constructions`, which is imported when a cell runs.
+computed, in double precision. They are answered in `compute_constructions`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from typing import Any
 
 from attnlab import arguments
 from attnlab.errors import UserError
-from attnlab.lab.cell import CellKind
 
 
 def _check_sizes(config: Any, *names: str) -> None:
@@ -57,12 +55,6 @@ class LeastSquaresFound:
     network_error: float  # |w^L - w*| / |w*| of the network on the Gram matrix
 
 
-def run_least_squares(config: LeastSquaresNetwork) -> LeastSquaresFound:
-    from attnlab.linear.study import compute_constructions
-
-    return compute_constructions.least_squares(config)
-
-
 @dataclass(frozen=True)
 class Rates:
     """The scalar recursion of Lemmas A.2 and A.3, and the slopes of Theorem 5.1."""
@@ -87,12 +79,6 @@ class RatesFound:
     step_beyond: float  # largest error of that step over kappa - 1
     log_slope: float
     log_log_slope: float
-
-
-def run_rates(config: Rates) -> RatesFound:
-    from attnlab.linear.study import compute_constructions
-
-    return compute_constructions.rates(config)
 
 
 @dataclass(frozen=True)
@@ -130,12 +116,6 @@ class RescalingFound:
     limit: float
 
 
-def run_rescaling(config: Rescaling) -> RescalingFound:
-    from attnlab.linear.study import compute_constructions
-
-    return compute_constructions.rescaling(config)
-
-
 @dataclass(frozen=True)
 class StepSize:
     """Section 5.3: omega_xy in layer 1 and omega_yx in layer 2, against both formulas."""
@@ -171,19 +151,3 @@ class StepSizeFound:
     corrected: float  # largest relative error of the formula with lambda
     printed: float  # mean relative error of the formula with rho, over |omega_yx alpha|
     shrinkage: float  # mean of 1 + omega_xy lambda
-
-
-def run_step_size(config: StepSize) -> StepSizeFound:
-    from attnlab.linear.study import compute_constructions
-
-    return compute_constructions.step_size(config)
-
-
-least_squares = CellKind(
-    "linear_least_squares", LeastSquaresNetwork, LeastSquaresFound, run_least_squares, version=2
-)
-rates = CellKind("linear_rates", Rates, RatesFound, run_rates)
-rescaling = CellKind("linear_rescaling", Rescaling, RescalingFound, run_rescaling, version=3)
-step_size = CellKind("linear_step_size", StepSize, StepSizeFound, run_step_size, version=2)
-
-KINDS = (least_squares, rates, rescaling, step_size)

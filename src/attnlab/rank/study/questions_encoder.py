@@ -10,10 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from attnlab.lab.cell import CellKind, Outcome
 from attnlab.rank.models.choices import LEARNED_ENCODINGS, Encoding, Matmul, Norm, Products
 from attnlab.rank.models.encoder_shape import EncoderShape
-from attnlab.rank.study.trained_rows import TrainedRow
 
 
 @dataclass(frozen=True)
@@ -69,13 +67,3 @@ class EncoderRun:
             matmul=self.matmul,
             products=self.products,
         )
-
-
-def run_encoder(config: EncoderRun) -> Outcome[TrainedRow]:
-    """Train the population and evaluate it on held-out sequences."""
-    from attnlab.rank.study.compute_trained import encoder_rows
-
-    return Outcome(encoder_rows(config))
-
-
-encoder = CellKind("rank_encoder", EncoderRun, TrainedRow, run_encoder, version=3)

@@ -1,8 +1,7 @@
-"""The cells without layers: the three ridges, Bayes, the exact laws, and iterative ADARR.
+"""Questions without layers: the three ridges, Bayes, the exact laws, and iterative ADARR.
 
 Source: Vladymyrov et al. (arXiv 2402.14180), Section 6; BAYES and the laws are ours. They are
-evaluated on the same sequences as the networks of `cells`. This module describes the cells; they
-are computed in `compute_ridges`, which is imported when a cell runs.
+evaluated on the same sequences as the networks, and answered in `compute_ridges`.
 """
 
 from __future__ import annotations
@@ -10,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attnlab import arguments
-from attnlab.lab.cell import CellKind, Outcome
-from attnlab.linear.study.cells import LossRow, Setting
+from attnlab.linear.study.questions_networks import Setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,12 +25,6 @@ class Baselines(Setting):
     def __post_init__(self) -> None:
         super().__post_init__()
         arguments.integer("tuning", self.tuning, 1)
-
-
-def run_baselines(config: Baselines) -> Outcome[LossRow]:
-    from attnlab.linear.study import compute_ridges
-
-    return compute_ridges.baselines(config)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,15 +50,3 @@ class IterationsFound:
     loss: float
     error: float  # the standard error of `loss`
     samples: int
-
-
-def run_iterations(config: Iterations) -> Outcome[IterationsFound]:
-    from attnlab.linear.study import compute_ridges
-
-    return compute_ridges.iterations(config)
-
-
-baselines = CellKind("linear_baselines", Baselines, LossRow, run_baselines, version=3)
-iterations = CellKind("linear_iterations", Iterations, IterationsFound, run_iterations, version=3)
-
-KINDS = (baselines, iterations)

@@ -1,8 +1,7 @@
-"""The cells of Section 4: the implicit state of random networks, and the cosine of Theorem 4.2.
+"""Questions of Section 4: the implicit state of random networks, and the cosine of Theorem 4.2.
 
 Source: Vladymyrov et al. (arXiv 2402.14180). Where the printed formula and the algebra differ, both
-are computed, in double precision. This module describes the cells; they are computed in
-`compute_state`, which is imported when a cell runs. Section 5 is in `cells_constructions`.
+are computed, in double precision. They are answered in `compute_state`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from typing import Literal
 
 from attnlab import arguments
 from attnlab.errors import UserError
-from attnlab.lab.cell import CellKind
 
 
 @dataclass(frozen=True)
@@ -55,12 +53,6 @@ class StateFound:
     momentum: float | None  # u' and w' by the momentum form
 
 
-def run_state(config: StateCheck) -> StateFound:
-    from attnlab.linear.study import compute_state
-
-    return compute_state.state(config)
-
-
 @dataclass(frozen=True)
 class Cosine:
     """The largest cosine with x_i(1)^2 that any weights reach (Theorem 4.2)."""
@@ -91,15 +83,3 @@ class CosineFound:
     quantile: float  # 99% quantile of the sampled values
     predicted_quantile: float
     beyond: int  # contexts whose supremum exceeds 0.1
-
-
-def run_cosine(config: Cosine) -> CosineFound:
-    from attnlab.linear.study import compute_state
-
-    return compute_state.cosine(config)
-
-
-state_check = CellKind("linear_state", StateCheck, StateFound, run_state, version=2)
-cosine = CellKind("linear_cosine", Cosine, CosineFound, run_cosine, version=2)
-
-KINDS = (state_check, cosine)

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from attnlab.lab.cell import CellKind, Outcome
-from attnlab.rank.study.trained_rows import TrainedRow
-
 Start = Literal["random", "construction"]
 
 
@@ -39,13 +36,3 @@ class PairRun:
     """Members of the population."""
     seed: int = 0
     """Seed of the weights and of the prompts."""
-
-
-def run_pair(config: PairRun) -> Outcome[TrainedRow]:
-    """Train the population and evaluate it on held-out prompts."""
-    from attnlab.rank.study.compute_trained import pair_rows
-
-    return Outcome(pair_rows(config))
-
-
-pair = CellKind("rank_pair", PairRun, TrainedRow, run_pair, version=3)

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from attnlab.lab.cell import CellKind
-
 Construction = Literal[
     "full rank", "uniform", "biased", "biased as printed", "concatenated", "vote", "vote by MLP"
 ]
@@ -46,13 +44,3 @@ class BuiltResult:
     standard_error: float | None
     agreement: float | None  # biased: how often the point nearest to the answer is the target
     law: float | None
-
-
-def run_built(config: Built) -> BuiltResult:
-    """Sample the construction."""
-    from attnlab.rank.study.compute_built import built_result
-
-    return built_result(config)
-
-
-built = CellKind("rank_built", Built, BuiltResult, run_built, version=2)
