@@ -72,19 +72,37 @@ def _as_rst(line: str) -> str:
     )
 
 
+LISTS = ("Parameters", "Attributes", "Returns", "Raises")
+SECTIONS = (*LISTS, "Examples", "Notes")
+
+
 def plain_docstrings(app: Any, what: str, name: str, obj: Any, options: Any, lines: list) -> None:
-    """Our docstrings are plain text with `code` and indented formulas, not reStructuredText."""
+    """Our docstrings are plain text with `code`, indented formulas and sections as NumPy has them.
+
+    A formula becomes a literal block, and a section a list of definitions.
+    """
     if len(lines) and lines[0].startswith("Alias for field number"):
         lines.clear()
-    told, literal = [], False
-    for line in lines:
-        indented = line.startswith("    ")
-        if indented and not literal:
-            told += ["::", ""]
-        if line:
-            literal = indented
-        told.append(line if indented else _as_rst(line))
-    lines[:] = told
+    written, literal, section = [], False, ""
+    for number, line in enumerate(lines):
+        after = lines[number + 1] if number + 1 < len(lines) else ""
+        if line in SECTIONS and set(after) == {"-"}:
+            section = line
+            written += [f"**{line}**", ""]
+        elif section and set(line) == {"-"}:
+            continue
+        elif section in LISTS and line:
+            written.append(line[: len(line) - len(line.lstrip())] + _as_rst(line.lstrip()))
+        else:
+            indented = line.startswith("    ") or (section == "Examples" and bool(line))
+            if indented and not literal:
+                written += ["::", ""]
+            if line:
+                literal = indented
+            if indented and section == "Examples":
+                line = f"    {line}"
+            written.append(line if indented else _as_rst(line))
+    lines[:] = written
 
 
 def _visit_inline(self: Any, node: nodes.math) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,10 @@ def test_the_documentation_builds_without_warnings_and_needs_no_network(tmp_path
     assert done.returncode == 0, done.stderr
     pages = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.glob("html/*.html")}
     assert {page.stem for page in DOCS.glob("*.md")} <= set(pages)
+    assert {page.stem for page in DOCS.glob("api/*.md")} <= {
+        path.stem for path in tmp_path.glob("html/api/*.html")
+    }
+    assert "softmax is worse" in pages["add-an-attention-variant"]
     for name, html in pages.items():
         loaded = re.findall(
             r'<(?:script|link|img)\b[^>]*(?:src|href)="((?:https?:)?//[^"]*)"', html
@@ -175,6 +180,18 @@ def test_pins_are_names_and_versions():
     for lock in locks:
         for line in lock.read_text().splitlines():
             assert not line or re.fullmatch(r"#.*|[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", line), line
+
+
+def test_what_the_package_needs_is_pinned_for_those_who_only_run_it():
+    run, develop = (_pinned(ROOT / f"requirements{kind}.lock") for kind in ("", "-dev"))
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert {re.split(r"[>=<\[]", name)[0].lower() for name in needed} <= run
+    assert not run & develop
+
+
+def _pinned(lock: Path) -> set[str]:
+    lines = lock.read_text().splitlines()
+    return {line.partition("==")[0].lower() for line in lines if "==" in line}
 
 
 def test_the_citation_file_is_complete():
