@@ -4,6 +4,9 @@ Both carry one sentence meant for a person. The command line prints it without a
 exits with the class's code; library code raises them like any other exception.
 """
 
+import difflib
+from collections.abc import Collection
+
 
 class AttnlabError(Exception):
     """The work could not be done: a full disk, a failed cell, a lost cluster."""
@@ -15,3 +18,9 @@ class UserError(AttnlabError, ValueError):
     """A wrong argument: the sentence names it, what was given and what is accepted."""
 
     exit_code = 2
+
+
+def did_you_mean(found: str, known: Collection[str], most: int = 1) -> str:
+    """A question for the sentence about an unknown name, with a blank at its end; or nothing."""
+    close = sorted(difflib.get_close_matches(found, list(known), most, 0.5))
+    return f"did you mean {' or '.join(close)}? " if close else ""

@@ -11,13 +11,17 @@ from tyro.conf import Positional, arg
 
 from attnlab.cli.options import OfScale
 from attnlab.errors import AttnlabError, UserError
+from attnlab.lab.study import Scale
+from attnlab.report.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from rich.console import Console
 
-    from attnlab.lab.ledger import Entry
+    from attnlab.lab.ledger import Entry, Ledger
+    from attnlab.lab.store import Store
+    from attnlab.lab.study import Study
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Claims(OfScale):
       attnlab claims
       attnlab claims separation --only theorem-6.2-zero
       attnlab claims --json > ledger.json
+      attnlab claims random --compare quick paper
     """
 
     study: Annotated[Positional[tuple[str, ...]], arg(metavar="[STUDY ...]")] = ()
@@ -38,6 +43,11 @@ class Claims(OfScale):
     """Only the claims with these ids."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print a list of objects instead of a table."""
+    compare: Annotated[
+        tuple[Scale, Scale] | None,
+        arg(metavar="SCALE SCALE", help_behavior_hint="(default: judge one scale)"),
+    ] = None
+    """Judge two stored scales, and name the claims that they decide differently (exit code 1)."""
 
     def run(self, console: Console) -> int:
         """Judge and print."""
@@ -52,6 +62,8 @@ class Claims(OfScale):
         studies = self.load(self.study)
         chosen = {claim.id for _, claim in select(studies, self.only or ())}
         store = self.open(create=False)
+        if self.compare is not None:
+            return self._compare(studies, store, chosen, console)
         judged = [Judged.of(plan, look_up(plan, store).view) for plan in self.plans(studies)]
         entries = Ledger(e for each in judged for e in each.ledger if e.id in chosen)
         if self.json:
@@ -60,6 +72,47 @@ class Claims(OfScale):
             print_ledger(entries, console)
         refuse_broken(entries)
         return 0
+
+    def _compare(
+        self, studies: list[Study], store: Store, chosen: Collection[str], console: Console
+    ) -> int:
+        from attnlab.lab.compare import flips
+
+        assert self.compare is not None
+        first, second = self.compare
+        if first == second:
+            raise UserError(f"--compare needs two scales, got {first!r} twice.")
+        found, seen = [], 0
+        for study in studies:
+            ledgers = [_stored(study, scale, self.seed, store, chosen) for scale in self.compare]
+            found += flips(*ledgers)
+            seen += len(ledgers[0])
+        for flip in found:
+            console.print(f"✗ {flip}", soft_wrap=True, highlight=False, markup=False)
+        console.print(
+            f"{counted(seen, 'claim')} at {first} and {second}: {len(found) or 'none'} decided "
+            "differently.",
+            soft_wrap=True,
+            highlight=False,
+        )
+        return 1 if found else 0
+
+
+def _stored(study: Study, scale: Scale, seed: int, store: Store, chosen: Collection[str]) -> Ledger:
+    """The ledger of one stored scale; a scale that was not computed is the user's mistake."""
+    from attnlab.lab.ledger import Judged, Ledger
+    from attnlab.lab.runner import look_up
+
+    plan = study.plan(scale, seed)
+    found = look_up(plan, store)
+    missing = found.total - found.from_store
+    if missing:
+        raise UserError(
+            f"The store {store.root} lacks {missing} of {counted(found.total, 'cell')} of "
+            f"{study.name} at the scale {scale!r}; run 'attnlab reproduce {study.name} --scale "
+            f"{scale}' first."
+        )
+    return Ledger(e for e in Judged.of(plan, found.view).ledger if e.id in chosen)
 
 
 def refuse_broken(entries: Iterable[Entry]) -> None:

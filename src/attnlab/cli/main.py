@@ -22,6 +22,7 @@ from attnlab.cli.query import Query
 from attnlab.cli.report import Report
 from attnlab.cli.reproduce import Reproduce
 from attnlab.cli.serve import Serve
+from attnlab.cli.statements import Statements
 from attnlab.cli.store import StoreCommand
 from attnlab.errors import AttnlabError, UserError
 from attnlab.report.text import printable
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, Any] = {
     "reproduce": Reproduce,
     "claims": Claims,
+    "statements": Statements,
     "report": Report,
     "serve": Serve,
     "query": Query,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import difflib
 import re
 import typing
 from collections.abc import Callable, Sequence
@@ -93,8 +92,7 @@ def _sentence(event: Any, program: str, flags: Sequence[str]) -> str:
 
 def nearest(what: str, found: str, known: Sequence[str]) -> str:
     """A sentence for an unknown name: the nearest one, or all of them."""
-    close = difflib.get_close_matches(found, known, 1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
+    hint = did_you_mean(found, known)
     return f"Unknown {what} {found!r}; {hint}Accepted are {', '.join(known)}.".replace(
         "; Accepted", "; accepted"
     )
@@ -114,8 +112,7 @@ def _failure(event: Any, helped: str) -> str:
 
 
 def _unrecognised(tokens: Sequence[str], program: str, flags: Sequence[str]) -> str:
-    close = difflib.get_close_matches(tokens[0], flags, 1)
-    hint = f"did you mean {close[0]}? " if close else ""
+    hint = did_you_mean(tokens[0], flags)
     return f"Unknown argument {tokens[0]}; {hint}'{program} --help' lists what is accepted."
 
 

@@ -9,19 +9,10 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from attnlab.errors import UserError
+from attnlab.errors import UserError, did_you_mean
 from attnlab.lab.fault import describe
-from attnlab.lab.study import (
-    VERDICTS,
-    Claim,
-    Judgement,
-    Missing,
-    Plan,
-    Scale,
-    Study,
-    Verdict,
-    View,
-)
+from attnlab.lab.judgement import GRADES, UNDECIDED, VERDICTS, Grade, Judgement, Resolution, Verdict
+from attnlab.lab.study import Claim, Missing, Plan, Scale, Study, View
 
 
 @dataclass(frozen=True)
@@ -38,7 +29,22 @@ class Entry:
     tolerance: str
     scale: Scale
     note: str
+    grade: Grade | None = None
+    differs: str = ""  # of a smaller setting: what differs from the paper's
+    resolution: Resolution | None = None
+    statement_id: str | None = None  # the statement of the paper that it judges or stands beside
+    ours: bool = False
     broken: bool = field(default=False, repr=False)  # the check raised: a bug, not a finding
+
+    @property
+    def decided(self) -> bool:
+        """Whether the claim has a verdict other than undecided."""
+        return self.verdict != UNDECIDED
+
+    @property
+    def smaller(self) -> bool:
+        """Whether it was decided, and at a smaller setting than the paper's."""
+        return self.decided and self.grade == "smaller setting"
 
     def as_dict(self) -> dict[str, Any]:
         """The entry as `attnlab claims --json` prints it."""
@@ -76,10 +82,10 @@ def judge(study: Study, claim: Claim, seen: View) -> Entry:
     """One claim on what was found. A check that raises decides nothing and stops no other."""
     broken = False
     try:
-        found = _checked(claim.check(seen))
+        found = _resolved(_checked(claim.check(seen)))
     except Missing as cell:
         found = Judgement(
-            "undecided at this scale",
+            UNDECIDED,
             "not computed",
             "",
             "",
@@ -89,7 +95,7 @@ def judge(study: Study, claim: Claim, seen: View) -> Entry:
     except Exception as reason:
         broken = True
         found = Judgement(
-            "undecided at this scale",
+            UNDECIDED,
             "not judged",
             "",
             "",
@@ -107,6 +113,11 @@ def judge(study: Study, claim: Claim, seen: View) -> Entry:
         tolerance=found.tolerance,
         scale=seen.scale,
         note=found.note,
+        grade=found.grade,
+        differs=found.differs,
+        resolution=found.resolution,
+        statement_id=study.statement_of(claim.id),
+        ours=claim.ours,
         broken=broken,
     )
 
@@ -116,7 +127,23 @@ def _checked(found: object) -> Judgement:
         raise TypeError(f"a check must return a Judgement, got {type(found).__name__}")
     if found.verdict not in VERDICTS:
         raise ValueError(f"the verdict must be one of {', '.join(VERDICTS)}, got {found.verdict!r}")
+    if found.grade is not None and found.grade not in GRADES:
+        raise ValueError(f"the grade must be one of {', '.join(GRADES)}, got {found.grade!r}")
+    if (found.grade == "smaller setting") != bool(found.differs):
+        raise ValueError("'differs' must say what is smaller, of a smaller setting and no other")
     return found
+
+
+def _resolved(found: Judgement) -> Judgement:
+    """Nothing is confirmed by a check that could not have noticed that it is false.
+
+    A refutation needs no such condition: it has seen a departure beyond its resolution.
+    """
+    seen = found.resolution
+    if found.verdict not in ("holds", "holds as corrected") or seen is None or seen.suffices:
+        return found
+    note = f"This run would have noticed {seen}."
+    return dataclasses.replace(found, verdict=UNDECIDED, note=f"{found.note} {note}".strip())
 
 
 def ledger(study: Study, seen: View) -> Ledger:
@@ -148,7 +175,7 @@ def select(studies: Sequence[Study], wanted: Sequence[str]) -> list[tuple[Study,
     for name in wanted:
         if name not in known:
             raise UserError(
-                f"Unknown claim {name!r}; 'attnlab claims' lists the {len(known)} ids of "
-                f"{', '.join(study.name for study in studies)}."
+                f"Unknown claim {name!r}; {did_you_mean(name, known, 3)}'attnlab claims' lists "
+                f"the {len(known)} ids of {', '.join(study.name for study in studies)}."
             )
     return [(study, claim) for study, claim in every if not wanted or claim.id in wanted]

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from attnlab.errors import UserError
 from attnlab.lab.cell import AnyCell, Cell, CellKind
 from attnlab.lab.fault import describe
+from attnlab.lab.judgement import VERDICTS, Judgement, Resolution, Verdict
+from attnlab.lab.statement import Statement
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,8 +28,22 @@ if TYPE_CHECKING:
 Scale = Literal["quick", "standard", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
 
-Verdict = Literal["holds", "holds as corrected", "fails", "undecided at this scale"]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+__all__ = [
+    "SCALES",
+    "VERDICTS",
+    "Claim",
+    "Figure",
+    "Judgement",
+    "Missing",
+    "Plan",
+    "Resolution",
+    "Scale",
+    "Statement",
+    "Study",
+    "Verdict",
+    "View",
+    "check_seed",
+]
 
 Row = TypeVar("Row")
 
@@ -61,21 +77,11 @@ class View:
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """What a check found: the verdict, the numbers behind it, and the law behind the tolerance."""
-
-    verdict: Verdict
-    measured: str | float
-    reference: str | float
-    tolerance: str
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class Claim:
     """A statement of the paper (or of ours about it) and the check that can refute it.
 
-    `figures` names the figures of the study that show the evidence.
+    `figures` names the figures of the study that show the evidence. A claim that is `ours` says
+    something that the paper does not; the study's statements say beside which sentence it stands.
     """
 
     id: str
@@ -83,6 +89,7 @@ class Claim:
     statement: str
     check: Callable[[View], Judgement]
     figures: tuple[str, ...] = ()
+    ours: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,12 +117,20 @@ class Study:
     cells: Callable[[Scale, int], Sequence[AnyCell]]
     figures: tuple[Figure, ...]
     claims: tuple[Claim, ...]
+    statements: tuple[Statement, ...] = ()
 
     def __repr__(self) -> str:
         return (
             f"Study({self.name}: {len(self.claims)} claims, {len(self.figures)} figures, "
             f"{len(self.kinds)} kinds of cells)"
         )
+
+    def statement_of(self, claim: str) -> str | None:
+        """The first statement of the paper that a claim judges or stands beside."""
+        for each in self.statements:
+            if claim in each.claims or claim in each.beside:
+                return each.id
+        return None
 
     def kind(self, name: str) -> CellKind:
         """The kind of cell of this name."""

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
-from attnlab.lab.ledger import Entry
+from attnlab.lab.coverage import Coverage, JudgedStatement, judged_statements
+from attnlab.lab.ledger import Entry, Ledger
 from attnlab.lab.study import Scale, Study
 from attnlab.report import text
 from attnlab.report.figures import Drawn
 from attnlab.report.provenance import Provenance
-from attnlab.report.verdicts import MARKS, Mark, counts
+from attnlab.report.verdicts import MARKS, Mark, counts, mark_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -34,6 +36,19 @@ class Chapter:
     @property
     def page(self) -> str:
         return f"{self.study.name}.html"
+
+    @property
+    def statements_page(self) -> str:
+        return f"{self.study.name}-statements.html"
+
+    @cached_property
+    def statements(self) -> list[JudgedStatement]:
+        """The statements of the paper with the claims about them."""
+        return judged_statements(self.study, Ledger(self.entries))
+
+    @property
+    def coverage(self) -> Coverage:
+        return Coverage.of(self.statements)
 
     @property
     def counts(self) -> list[tuple[Mark, int]]:
@@ -67,9 +82,14 @@ def render(edition: Edition) -> dict[str, str]:
     shared = {"edition": edition, "marks": list(MARKS.values())}
     index = templates.get_template("index.html")
     study = templates.get_template("study.html")
+    statements = templates.get_template("statements.html")
     pages = {"index.html": index.render(**shared, here="")}
     for chapter in edition.chapters:
         pages[chapter.page] = study.render(**shared, here=chapter.page, chapter=chapter)
+        if chapter.study.statements:
+            pages[chapter.statements_page] = statements.render(
+                **shared, here=chapter.page, chapter=chapter
+            )
     return pages
 
 
@@ -90,7 +110,7 @@ def environment() -> jinja2.Environment:
         "paragraphs": text.paragraphs,
         "duration": text.duration,
         "counted": text.counted,
-        "mark": lambda verdict: MARKS[verdict],
+        "mark": mark_of,
     }
     environment.filters.update(filters)
     return environment

@@ -15,7 +15,7 @@ from rich.text import Text
 from attnlab.lab.ledger import Entry
 from attnlab.lab.progress import duration
 from attnlab.report import text
-from attnlab.report.verdicts import MARKS, counts
+from attnlab.report.verdicts import LONGEST, counts, mark_of
 
 if TYPE_CHECKING:
     from attnlab.lab.presentation import TextTable
@@ -58,6 +58,9 @@ def print_ledger(entries: Iterable[Entry], console: Console) -> None:
     for index, (mark, number) in enumerate(counts(entries)):
         line.append(", " if index else "")
         line.append(f"{number} {mark.sign} {mark.verdict}", mark.style)
+    smaller = sum(entry.smaller for entry in entries)
+    if smaller:
+        line.append(f"; {smaller} of them decided at a smaller setting than the paper's")
     console.print(line, soft_wrap=True)
 
 
@@ -146,7 +149,7 @@ def _widths(entries: Sequence[Entry], available: int) -> dict[str, int]:
     """Ids and verdicts whole; numbers get what they need up to a share; statements the rest."""
     longest = {
         "id": max((len(e.id) for e in entries), default=2),
-        "verdict": _longest_verdict(),
+        "verdict": LONGEST,
         "measured": max([8, *(len(text.value(e.measured)) for e in entries)]),
         "reference": max([9, *(len(text.value(e.reference)) for e in entries)]),
     }
@@ -163,23 +166,30 @@ def _fits(widths: dict[str, int]) -> bool:
 
 def _records(entries: Sequence[Entry], available: int) -> Table:
     grid = Table.grid(padding=(0, GAP, 0, 0))
-    verdict = _longest_verdict()
+    verdict = LONGEST
     grid.add_column(no_wrap=True, min_width=verdict)
     grid.add_column(overflow="fold")
     for entry in entries:
-        mark = MARKS[entry.verdict]
+        mark = mark_of(entry)
         record = shown(entry.id, "bold")
+        if entry.ours:
+            record.append(" (ours)", "not bold dim")
         record.append(f"\n{shortened(entry.statement, available - verdict - GAP, 2)}", "not bold")
         for name, found in (("measured", entry.measured), ("reference", entry.reference)):
             if found != "":
                 record.append(f"\n{name} ", "not bold dim")
                 record.append(text.value(found), "not bold")
+        if entry.smaller:
+            record.append("\nsetting ", "not bold dim")
+            record.append(entry.differs, "not bold")
         grid.add_row(shown(f"{mark.sign} {mark.short}", mark.style), record)
     return grid
 
 
-def _longest_verdict() -> int:
-    return max(len(f"{mark.sign} {mark.short}") for mark in MARKS.values())
+def _stated(entry: Entry) -> str:
+    """The statement, with whose it is and where it was decided if that is not the paper."""
+    setting = f" (decided at {entry.differs})" if entry.smaller else ""
+    return f"{'Ours: ' if entry.ours else ''}{entry.statement}{setting}"
 
 
 def _table(entries: Sequence[Entry], widths: dict[str, int]) -> Table:
@@ -190,10 +200,10 @@ def _table(entries: Sequence[Entry], widths: dict[str, int]) -> Table:
     table.add_column("measured", width=widths["measured"], overflow="fold")
     table.add_column("reference", width=widths["reference"], overflow="fold")
     for entry in entries:
-        mark = MARKS[entry.verdict]
+        mark = mark_of(entry)
         table.add_row(
             shown(entry.id),
-            shown(shortened(entry.statement, widths["statement"])),
+            shown(shortened(_stated(entry), widths["statement"])),
             shown(f"{mark.sign} {mark.short}", mark.style),
             shown(text.value(entry.measured)),
             shown(text.value(entry.reference)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from attnlab.lab.ledger import Entry, Ledger
 from attnlab.lab.study import VERDICTS, Verdict
@@ -32,6 +32,17 @@ def _marks() -> dict[Verdict, Mark]:
 
 
 MARKS = _marks()
+
+
+def mark_of(entry: Entry) -> Mark:
+    """The mark of a line of the ledger: in brackets where the setting was smaller."""
+    mark = MARKS[entry.verdict]
+    if not entry.smaller:
+        return mark
+    return replace(mark, sign=f"({mark.sign})", name=f"{mark.name} smaller")
+
+
+LONGEST = max(len(f"{mark.sign} {mark.short}") for mark in MARKS.values())
 
 
 def counts(entries: Iterable[Entry]) -> list[tuple[Mark, int]]:

@@ -2,6 +2,7 @@
 
 TOY_DELAY (seconds per cell), TOY_FAIL (an x that raises), TOY_KILL (an x that ends its process) and
 TOY_PRINT are read from the environment so that they change how a run goes and not what it computes.
+TOY_TURN (a scale at which the false claim holds) changes what is judged.
 """
 
 import os
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attnlab.lab.cell import CellKind, Outcome
-from attnlab.lab.study import Claim, Figure, Judgement, Study
+from attnlab.lab.study import Claim, Figure, Judgement, Statement, Study
 
 
 @dataclass(frozen=True)
@@ -72,12 +73,15 @@ def check_sum(view):
     rows = [view.row(cell) for cell in cells(view.scale, view.seed) if cell.kind is squares]
     found = sum(row.square for row in rows)
     expected = sum((x + view.seed) ** 2 for x in range(SIZES[view.scale]))
-    return Judgement("holds" if found == expected else "fails", found, expected, "equality")
+    verdict = "holds" if found == expected else "fails"
+    return Judgement(verdict, found, expected, "equality", grade="exact")
 
 
 def check_false(view):
     first = view.row(squares(Number(1, float(view.seed)))).square
-    return Judgement("fails" if first != -1 else "holds", first, -1, "equality")
+    turned = view.scale == os.environ.get("TOY_TURN")
+    verdict = "fails" if first != -1 and not turned else "holds"
+    return Judgement(verdict, first, -1, "equality", grade="exact")
 
 
 def figure_data(view):
@@ -102,5 +106,15 @@ study = Study(
     claims=(
         Claim("toy-sum", "arithmetic", "The squares add up.", check_sum, ("squares",)),
         Claim("toy-false", "arithmetic", "The square of one is minus one.", check_false),
+    ),
+    statements=(
+        Statement(
+            "toy-squares",
+            "Chapter 1",
+            "theorem",
+            "The squares add up, and that of one is minus one.",
+            ("toy-sum", "toy-false"),
+        ),
+        Statement("toy-more", "Chapter 2", "remark", "And so on.", reason="No more than a joke."),
     ),
 )

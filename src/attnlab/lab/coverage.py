@@ -1,0 +1,93 @@
+"""A paper from front to back with its verdicts, and how much of it is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attnlab.lab.ledger import Entry, Ledger
+from attnlab.lab.statement import Statement
+from attnlab.lab.study import Study
+
+
+@dataclass(frozen=True)
+class JudgedStatement:
+    """A statement with the lines of the ledger that judge it."""
+
+    study: str
+    statement: Statement
+    entries: Sequence[Entry]
+    beside: Sequence[Entry]
+
+    @property
+    def asserts(self) -> bool:
+        """Whether it can be true or false."""
+        return not self.statement.reason
+
+    @property
+    def covered(self) -> bool:
+        """Whether every claim that judges it is decided."""
+        return bool(self.entries) and all(e.decided for e in self.entries)
+
+    @property
+    def as_stated(self) -> bool:
+        """Whether it was judged exactly or at the paper's setting."""
+        return self.covered and all(e.grade in ("exact", "paper's setting") for e in self.entries)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The statement as `attnlab statements --json` prints it."""
+        given = self.statement
+        return {
+            "id": given.id,
+            "study": self.study,
+            "where": given.where,
+            "kind": given.kind,
+            "statement": given.statement,
+            "claims": list(given.claims),
+            "beside": list(given.beside),
+            "verdicts": {e.id: e.verdict for e in (*self.entries, *self.beside)},
+            "reason": given.reason,
+        }
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of a paper is judged."""
+
+    statements: int
+    assertions: int  # statements that can be true or false
+    judged: int  # assertions whose claims are all decided
+    as_stated: int  # of these, exactly or at the paper's setting
+
+    @classmethod
+    def of(cls, judged: Sequence[JudgedStatement]) -> Coverage:
+        """Count."""
+        asserted = [each for each in judged if each.asserts]
+        return cls(
+            len(judged),
+            len(asserted),
+            sum(each.covered for each in asserted),
+            sum(each.as_stated for each in asserted),
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"{self.statements} statements, {self.assertions} of them can be true or false; "
+            f"{self.judged} judged, {self.as_stated} exactly or at the paper's setting, "
+            f"{self.assertions - self.judged} open"
+        )
+
+
+def judged_statements(study: Study, ledger: Ledger) -> list[JudgedStatement]:
+    """Every statement of a study with its lines of the ledger, in the paper's order."""
+    entries = {entry.id: entry for entry in ledger}
+    return [
+        JudgedStatement(
+            study.name,
+            each,
+            [entries[name] for name in each.claims],
+            [entries[name] for name in each.beside],
+        )
+        for each in study.statements
+    ]
