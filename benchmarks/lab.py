@@ -98,11 +98,11 @@ def read(root: Path, number: int) -> None:
 def whole_run(folder: Path) -> None:
     root = folder / "whole"
     first = timed(lambda: fill(root, CELLS))
-    asked = timed(lambda: ask(root, CELLS))
+    query = timed(lambda: ask(root, CELLS))
     again = timed(lambda: find(root, CELLS))
     judged = timed(lambda: read(root, CELLS))
     print(f"1. {CELLS} trivial cells in this process")
-    print(f"  run and stored {first:.1f} s, queried {asked:.1f} s, together {first + asked:.1f} s")
+    print(f"  run and stored {first:.1f} s, queried {query:.1f} s, together {first + query:.1f} s")
     print(f"  run again, all found in the store {again:.2f} s; every row read back {judged:.1f} s")
 
 

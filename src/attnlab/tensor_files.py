@@ -114,7 +114,7 @@ def read_header(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise wrong("its metadata are not text")
     first = 8 + length
-    tensors = {name: _tensor(path, name, told, first, wrong) for name, told in header.items()}
+    tensors = {name: _tensor(path, name, entry, first, wrong) for name, entry in header.items()}
     _check_coverage(list(tensors.values()), first, size, wrong)
     return tensors, metadata
 
@@ -126,8 +126,8 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _tensor(path: Path, name: str, told: Any, first: int, wrong: Offence) -> Tensor:
-    match told:
+def _tensor(path: Path, name: str, entry: Any, first: int, wrong: Offence) -> Tensor:
+    match entry:
         case {"dtype": str(dtype), "shape": list(shape), "data_offsets": [int(start), int(stop)]}:
             pass
         case _:
@@ -173,7 +173,7 @@ def _open_folder(folder: Path) -> Tensors:
     )
 
 
-def _open_index(index: Path, asked: Path) -> Tensors:
+def _open_index(index: Path, given: Path) -> Tensors:
     names = _weight_map(index)
     shards = {}
     for shard in sorted(set(names.values())):
@@ -186,8 +186,8 @@ def _open_index(index: Path, asked: Path) -> Tensors:
         if name not in shards[shard][0]:
             raise UserError(f"The index {index} looks for {name!r} in {shard!r}, which has none.")
     tensors = {name: shards[shard][0][name] for name, shard in names.items()}
-    metadata = {key: text for _, told in shards.values() for key, text in told.items()}
-    return Tensors(asked, index.parent, tensors, metadata)
+    metadata = {key: text for _, entry in shards.values() for key, text in entry.items()}
+    return Tensors(given, index.parent, tensors, metadata)
 
 
 def _weight_map(index: Path) -> dict[str, str]:

@@ -89,16 +89,16 @@ def cut_layer(
     layer: AttentionLayer,
     scheme: Scheme,
     shapes: Shapes,
-    told: Sequence[HeadCount],
+    stated: Sequence[HeadCount],
     config: Mapping[str, Any],
 ) -> Cut:
-    """The cut of one layer, by the first that says how: `told`, the shapes, config.json, norms."""
+    """The cut of one layer, by the first that says how: `stated`, shapes, config.json, norms."""
     own = {role: shapes[name] for role, name in layer.names.items()}
     if layer.index is not None:
         own = {role: shape[1:] for role, shape in own.items()}
     layout = _layout(scheme, own)
     widths = _widths(layer, scheme, layout, own)
-    for count in _counts(layer, shapes, widths, told, config):
+    for count in _counts(layer, shapes, widths, stated, config):
         heads = _heads(count, widths)
         if heads is not None:
             sizes, value_rank = _sizes(heads, count, widths, layer)
@@ -156,10 +156,10 @@ def _counts(
     layer: AttentionLayer,
     shapes: Shapes,
     widths: Widths,
-    told: Sequence[HeadCount],
+    stated: Sequence[HeadCount],
     config: Mapping[str, Any],
 ) -> Iterator[HeadCount]:
-    yield from told
+    yield from stated
     yield HeadCount("the shapes", widths.heads)
     yield count_of_config(config, widths.d)
     yield HeadCount("norms of queries and keys", rank=_rank_of_norms(layer, shapes, widths))

@@ -3,7 +3,7 @@
 Amsel, Yehudai, Bruna (arXiv:2407.16153) ask how much the rank of a head costs and find that full
 rank heads learn K Q^T near a multiple of I; this reads the same quantities from real weights. One
 head is in memory at a time. The form is that of the stored matrices alone: biases, rotary
-embeddings, norms and the scale 1 / sqrt(r) are told of and left out.
+embeddings, norms and the scale 1 / sqrt(r) are mentioned and left out.
 """
 
 from __future__ import annotations
@@ -90,12 +90,12 @@ def read_checkpoint(
     `layers` picks some layers, `stack` one of several stacks by a part of its template, and
     `progress` is called with the number of layers done, from 0 on, and the number of all.
     """
-    tensors, chosen, told = _located(path, mapping, stack)
+    tensors, chosen, stated = _located(path, mapping, stack)
     given = HeadCount("given", *_counted(heads, key_value_heads))
     config = config_of(tensors.folder)
     wanted = _wanted(chosen, layers)
     cuts = {
-        layer.number: cut_layer(layer, chosen.scheme, tensors.shapes, (given, told), config)
+        layer.number: cut_layer(layer, chosen.scheme, tensors.shapes, (given, stated), config)
         for layer in wanted
     }
     found: list[HeadReading] = []
@@ -151,9 +151,9 @@ def _located(
 ) -> tuple[Tensors, Stack, HeadCount]:
     """The tensors, the stack to read, and the heads that the file's metadata tell."""
     tensors = open_tensors(path)
-    told = _told(tensors)
-    own = {key: value for key, value in told.items() if isinstance(value, str)}
-    count = HeadCount("the file's metadata", *_counted(told.get("heads"), None))
+    stated = _own_metadata(tensors)
+    own = {key: value for key, value in stated.items() if isinstance(value, str)}
+    count = HeadCount("the file's metadata", *_counted(stated.get("heads"), None))
     try:
         stacks = find_stacks(tensors.shapes, mapping or own)
     except UserError as reason:
@@ -162,20 +162,20 @@ def _located(
     return tensors, choose_stack(stacks, stack), count
 
 
-def _told(tensors: Tensors) -> dict[str, Any]:
+def _own_metadata(tensors: Tensors) -> dict[str, Any]:
     """What the file says of itself about its attention, in its metadata."""
     if METADATA not in tensors.metadata:
         return {}
     try:
-        told = json.loads(tensors.metadata[METADATA])
+        stated = json.loads(tensors.metadata[METADATA])
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, dict):
+        stated = None
+    if not isinstance(stated, dict):
         raise UserError(
             f"The metadata {METADATA!r} of {tensors.path} must be a JSON object that names q, k, v "
             f"and o, got {tensors.metadata[METADATA]!r}."
         )
-    return told
+    return stated
 
 
 def _counted(heads: Any, key_value_heads: Any) -> tuple[int | None, int | None]:

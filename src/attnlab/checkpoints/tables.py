@@ -119,7 +119,7 @@ def _layers(reading: CheckpointReading, form: str, title: str, wide: bool, note:
     rows = []
     for number in reading.sizes:
         forms: list[Form] = [getattr(head, form) for head in reading.layer(number)]
-        cells = (spread(map(value, forms), told) for value, told in columns.values())
+        cells = (spread(map(value, forms), stated) for value, stated in columns.values())
         rows.append((str(number), *cells))
     return TextTable(title, ("layer", *columns), rows, note)
 
