@@ -21,10 +21,12 @@ from rich.console import Console
 
 from attnlab.lab import part
 from attnlab.lab.cell import Cell, CellKind
-from attnlab.lab.engine import InProcess, attempt, open_engine
+from attnlab.lab.engine import Engine, InProcess, open_engine
 from attnlab.lab.query import query
-from attnlab.lab.runner import run_cells
+from attnlab.lab.runner import Summary, run_plans
 from attnlab.lab.store import Store
+from attnlab.lab.study import Plan, Study
+from attnlab.lab.task import attempt
 
 QUIET = Console(quiet=True)
 CELLS = 10_000
@@ -68,6 +70,13 @@ def questions(number: int, wait: float = 0.0) -> list[Cell]:
     return [trivial(Question(x, wait)) for x in range(number)]
 
 
+def run(cells: list[Cell], store: Store, engine: Engine) -> Summary:
+    """Run cells as `attnlab reproduce` does."""
+    study = Study("benchmark", "Benchmark", "", "", (trivial,), lambda scale, seed: [], (), ())
+    plan = Plan(study, "quick", 0, {cell.key: cell for cell in cells})
+    return run_plans([plan], store, engine, QUIET)[0]
+
+
 def timed(call: Callable[[], object]) -> float:
     start = time.perf_counter()
     call()
@@ -76,7 +85,7 @@ def timed(call: Callable[[], object]) -> float:
 
 def fill(root: Path, number: int) -> None:
     """Run the cells and ask for them, as `attnlab reproduce` and `attnlab query` do."""
-    summary = run_cells(questions(number), "benchmark", Store(root), InProcess(), QUIET)
+    summary = run(questions(number), Store(root), InProcess())
     assert (summary.computed, len(summary.failed)) == (number, 0)
 
 
@@ -86,7 +95,7 @@ def ask(root: Path, number: int) -> None:
 
 
 def find(root: Path, number: int) -> None:
-    summary = run_cells(questions(number), "benchmark", Store(root), InProcess(), QUIET)
+    summary = run(questions(number), Store(root), InProcess())
     assert (summary.from_store, summary.computed) == (number, 0)
 
 
@@ -171,18 +180,16 @@ def engines(folder: Path) -> None:
     studies.mkdir(parents=True)
     (studies / "__init__.py").write_text(STUDY.format(file=str(Path(__file__).resolve())))
 
-    def run(name: str, workers: int) -> tuple[float, float]:
+    def measure(name: str, workers: int) -> tuple[float, float]:
         start = time.perf_counter()
         with open_engine(workers, extra=studies.parent) as engine:
             opened = time.perf_counter() - start
             cells = questions(SLOW, SECONDS)
-            working = timed(
-                lambda: run_cells(cells, "benchmark", Store(folder / name), engine, QUIET)
-            )
+            working = timed(lambda: run(cells, Store(folder / name), engine))
         return opened, working
 
-    _, alone = run("alone", 0)
-    opened, together = run("together", 2)
+    _, alone = measure("alone", 0)
+    opened, together = measure("together", 2)
     print(f"5. {SLOW} cells of {1000 * SECONDS:.0f} ms")
     print(f"  in this process {alone:.1f} s")
     print(

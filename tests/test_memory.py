@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 
 from attnlab import memory
@@ -24,5 +26,7 @@ def test_what_fits_is_not_refused(monkeypatch):
         memory.require_memory("The points", 7e8, "n")
 
 
-def test_the_machine_says_what_it_has():
+def test_the_machine_says_what_it_has_with_and_without_psutil(monkeypatch):
+    assert 1e7 < memory.available_memory() < 1e15
+    monkeypatch.setitem(sys.modules, "psutil", None)
     assert 1e7 < memory.available_memory() < 1e15

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from attnlab import arguments
-from attnlab.random.memory import require_memory
+from attnlab.memory import require_memory
 from attnlab.random.models.transformer import random_weights
 from attnlab.random.philox import Stream, host_normals, key_of
 from attnlab.random.problem import SingleIndexRegression

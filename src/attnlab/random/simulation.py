@@ -15,7 +15,7 @@ import numpy as np
 
 from attnlab import arguments
 from attnlab.errors import UserError
-from attnlab.random.memory import require_memory
+from attnlab.memory import require_memory
 from attnlab.random.models import Model
 from attnlab.random.models.fitted import FittedModel
 from attnlab.random.problem import SingleIndexRegression

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from attnlab.random.memory import available_memory
+from attnlab.memory import available_memory
 from attnlab.random.models.transformer import feature_noise, random_weights
 from attnlab.random.problem import SingleIndexRegression, Split, TasksOf
 from attnlab.random.prompts import Prompts, vectors

@@ -10,8 +10,8 @@ import numpy as np
 from attnlab import arguments
 from attnlab.lab.cell import CellKind, Outcome, seed_of
 from attnlab.maths.hermite import hermite_series
+from attnlab.memory import require_memory
 from attnlab.random import gaussianity
-from attnlab.random.memory import require_memory
 from attnlab.random.models.linear_attention import FullAttention
 from attnlab.random.problem import SingleIndexRegression
 from attnlab.random.study import law_numbers, panels

@@ -14,7 +14,7 @@ import numpy as np
 from attnlab import arguments
 from attnlab.errors import UserError
 from attnlab.maths.hermite import activation_function, hermite_series, scaled_table
-from attnlab.random.memory import require_memory
+from attnlab.memory import require_memory
 from attnlab.random.models import Model
 from attnlab.random.models.linear_attention import LinearAttention
 from attnlab.random.models.transformer import EquivalentModel, RandomTransformer
