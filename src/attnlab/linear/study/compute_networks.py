@@ -46,7 +46,7 @@ def columns(model: str, layers: int, found: MeanLoss) -> dict[str, Any]:
     return {"model": model, "layers": layers, **own}
 
 
-def tail(found: MeanLoss) -> dict[str, float | None]:
+def tail(found: MeanLoss) -> dict[str, Any]:
     """The columns that describe the tail of a loss."""
     return {name: getattr(found, name) for name in TAIL}
 

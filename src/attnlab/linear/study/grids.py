@@ -14,7 +14,9 @@ from typing import Any, Literal
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Scale
-from attnlab.linear.study import cells as kinds
+from attnlab.linear.study.cells import (
+    axis as axis_networks,
+)
 from attnlab.linear.study.cells import (
     baselines,
     cosine,
@@ -132,7 +134,7 @@ def trained(model: str, law: str, scale: Scale, seed: int) -> list[Cell]:
 
 def axis(law: str, scale: Scale, seed: int) -> Cell:
     """The best shipped AXIS networks of a law."""
-    return kinds.axis(Reference(weights=DIGESTS[law], **_evaluated(law, scale, seed)), cost=4.0)
+    return axis_networks(Reference(weights=DIGESTS[law], **_evaluated(law, scale, seed)), cost=4.0)
 
 
 def axis_runs(law: str, scale: Scale, seed: int) -> list[Cell]:
@@ -141,7 +143,7 @@ def axis_runs(law: str, scale: Scale, seed: int) -> list[Cell]:
         return [axis(law, scale, seed)]
     shared = _evaluated(law, scale, seed)
     return [
-        kinds.axis(Reference(run=run, weights=DIGESTS[law], **shared), cost=4.0) for run in RUNS
+        axis_networks(Reference(run=run, weights=DIGESTS[law], **shared), cost=4.0) for run in RUNS
     ]
 
 
