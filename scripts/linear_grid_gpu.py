@@ -2,11 +2,11 @@
 
     python scripts/linear_grid_gpu.py OUT [seconds] [seeds]
 
-The axis networks, which ship as FULL, are trained on the GPU. At the same time GD++ and DIAG are
+The AXIS networks are trained on the GPU. At the same time GD++ and DIAG are
 trained on all processors but two by scripts/linear_diagonal.py; a DIAG network (GD++ where there is
 no noise) is a further starting point for the axis network of its law, seed and depth. Calling the
 GPU takes the processor longer than the GPU computes, so that two processes call it, each for the
-networks whose programs it compiles. Weights and losses are written to OUT/full.npz and
+networks whose programs it compiles. Weights and losses are written to OUT/axis.npz and
 OUT/diag.npz, and those of the axis networks also to one file per process while it runs. No further
 law is begun after `seconds` (400); `seeds` is 5 unless given. The last lines are the tables (loss
 of the best seed, standard error, the paper's value) and the total time.
@@ -134,7 +134,7 @@ def train(share: int, out: Path, start: float, budget: float, seeds: int) -> dic
                 f"{' '.join(f'{loss:.3g}' for loss in losses)} {time.time() - begun:.1f} s",
                 flush=True,
             )
-            np.savez(out / f"full-{share}.npz", **found)
+            np.savez(out / f"axis-{share}.npz", **found)
     return found
 
 
@@ -165,10 +165,10 @@ def main() -> None:
         (out / "diag.ended").touch()
         print(f"[{time.time() - start:5.0f} s] GD++ and DIAG ended", flush=True)
         found = waiting[0].result() | waiting[1].result()
-    np.savez(out / "full.npz", **found)
+    np.savez(out / "axis.npz", **found)
     spent = time.time() - start
     print((out / "diag.txt").read_text().rstrip())
-    print("FULL: best seed by loss and three standard errors | standard error | paper")
+    print("AXIS: best seed by loss and three standard errors | standard error | paper's FULL")
     for depth in DEPTHS:
         cells = []
         for law in LAWS:
@@ -179,7 +179,7 @@ def main() -> None:
         print(depth, "  ".join(cells))
     losses = [value[0] for name, value in found.items() if name.endswith("/loss")]
     print(
-        f"FULL: {len(losses)} models, {np.isfinite(losses).sum()} with a finite loss; all three "
+        f"AXIS: {len(losses)} models, {np.isfinite(losses).sum()} with a finite loss; all three "
         f"models in {spent:.0f} s"
     )
 

@@ -1,6 +1,6 @@
 """Pack the networks that `scripts/linear_grid_gpu.py` wrote into the file that ships.
 
-    python scripts/pack_axis_networks.py full.npz --card "NVIDIA H200" --date 2026-01-31 ...
+    python scripts/pack_axis_networks.py axis.npz --card "NVIDIA H200" --date 2026-01-31 ...
 
 The keys of the npz file are "<noise law>/<run>/<depth>/P|Q|loss". The other arguments describe how
 the networks were trained; they go into the metadata of the file unchanged. After packing, the table

@@ -18,8 +18,14 @@ from attnlab.linear.study import (
     questions_ridges,
     questions_state,
 )
-from attnlab.linear.study.questions_networks import FAMILIES, LossRow, MatrixEntry, TrainedLossRow
-from attnlab.linear.study.table_1 import PAPER
+from attnlab.linear.study.questions_networks import (
+    FAMILIES,
+    AxisLossRow,
+    LossRow,
+    MatrixEntry,
+    TrainedLossRow,
+)
+from attnlab.linear.study.table_1 import COMPARED, PAPER
 from attnlab.linear.theory import convergence, laws
 
 BAYES = {f"uniform:{s}": v for s, v in enumerate((0, 0.0015, 0.0096, 0.0205, 0.0314, 0.0388))} | {
@@ -52,14 +58,15 @@ def ridge_value(name: str, law: str) -> float:
 def network_value(model: str, law: str, depth: int) -> float:
     if depth == 1:
         return law_values(law)["one layer"]
-    paper = PAPER.get((model.split(",")[0], min(depth, 7), law), 0.0)
+    named = COMPARED[model.split(",")[0]]
+    paper = PAPER.get((named, min(depth, 7), law), 0.0)
     if model == "GD++" and depth > 5 and law != "uniform:0":
         return law_values(law)["GD++ floor"]
     if model == "GD++":
         return max(paper, law_values(law)["GD++ floor"])
     if depth >= 5 and law != "uniform:0":
         paper = min(paper, PAPER["TUNEDRR", 0, law])
-    if model == "FULL" and depth == 7 and law in (grids.U5, grids.TWO):
+    if model in ("FULL", "AXIS") and depth == 7 and law in (grids.U5, grids.TWO):
         paper = 1.02 * BAYES[law]
     return max(paper, 1.01 * BAYES[law]) * (0.97 if model == "DIAG, free omegas" else 1)
 
@@ -74,7 +81,7 @@ def profile_value(model: str, layers: int, sigma: float) -> float:
     if layers == 2 or model == "GD++":
         return 0.05 + 0.1 * (sigma - 2.9) ** 2
     uneven = 1.3 if round(4 * sigma) % 2 else 0.8
-    return 0.05 * (1 + 0.1 * sigma) * ((2 + uneven) if model == "FULL" else 1)
+    return 0.05 * (1 + 0.1 * sigma) * ((2 + uneven) if model in ("FULL", "AXIS") else 1)
 
 
 def _loss(model: str, layers: int, read: int, sigma: float | None, value: float) -> dict:
@@ -166,7 +173,10 @@ def _rescaling(config) -> list:
 
 ROWS: dict[str, Callable] = {
     "linear_training": _training,
-    "linear_reference": lambda c: [LossRow(**row) for row in _network("FULL", c, range(1, 8))],
+    "linear_reference": lambda c: [
+        AxisLossRow(**row, largest=3 * row["loss"], worst_share=0.01)
+        for row in _network("AXIS", c, range(1, 8))
+    ],
     "linear_baselines": _baselines,
     "linear_matrices": _matrices,
     "linear_iterations": _iterations,

@@ -14,7 +14,7 @@ from attnlab.linear.models.weights import DiagWeights
 from attnlab.linear.noise import Fixed
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study import evaluation, grids, study
-from attnlab.linear.study.cells import baselines, full, matrices, training
+from attnlab.linear.study.cells import axis, baselines, matrices, training
 from attnlab.linear.study.compute_networks import evaluation_of, training_seed
 from attnlab.linear.study.questions_constructions import LeastSquaresNetwork, Rescaling, StepSize
 from attnlab.linear.study.questions_networks import Matrices, Reference, Training
@@ -124,7 +124,7 @@ def test_the_reference_is_evaluated_afresh_near_what_its_machine_measured():
     law, held = "uniform:5", shipped()
     run = held.runs(law)[0]
     config = Reference(noise=law, run=run, weights=held.digest(law), sequences=2048)
-    rows = [row for row in full.run(config).rows if row.read == row.layers and row.layers < 3]
+    rows = [row for row in axis.run(config).rows if row.read == row.layers and row.layers < 3]
     assert [row.layers for row in rows] == [1, 2]
     for row in rows:
         value, error, _ = held.recorded_loss(law, run, row.layers)
@@ -168,8 +168,8 @@ def test_a_wrong_argument_is_refused_in_one_sentence_that_names_it(config, given
     [
         (training, Training(noise="normal:1"), 'noise must be "fixed:SIGMA"'),
         (training, Training(noise="uniform:nan"), "noise must be a valid noise law, got 'unifo"),
-        (full, Reference(noise="uniform:9"), "noise must be one of categorical:1,3, "),
-        (full, Reference(weights="0"), "weights must be the digest of the shipped networks"),
+        (axis, Reference(noise="uniform:9"), "noise must be one of categorical:1,3, "),
+        (axis, Reference(weights="0"), "weights must be the digest of the shipped networks"),
         (matrices, Matrices(noise="fixed:1"), "noise must be one of categorical:1,3, "),
         (matrices, Matrices(layers=99), "There is no shipped network of 99 layers"),
     ],

@@ -82,7 +82,7 @@ def test_the_front_door_trains_the_same_network(grown, seed):
     (network,) = train(PROBLEM, "axis", 1, seed=seed, effort=EFFORT)
     np.testing.assert_array_equal(network.weights.P, grown[0].weights.P)
     assert network.loss == grown[0].loss
-    assert (network.family, network.problem) == ("FULL", PROBLEM)
+    assert (network.family, network.problem) == ("AXIS", PROBLEM)
 
 
 def test_a_given_start_is_never_lost(grown, seed):

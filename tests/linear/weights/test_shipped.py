@@ -109,7 +109,7 @@ def test_a_network_of_the_collection_has_its_problem_and_its_loss():
     held = shipped()
     network = held.network(Uniform(5), 4)
     assert isinstance(network, Network)
-    assert (network.family, network.depth) == ("FULL", 4)
+    assert (network.family, network.depth) == ("AXIS", 4)
     assert network.problem == NoisyRegression(10, 20, Uniform(5))
     run = held.best_run("uniform:5", 4)
     assert network.about["run"] == run

@@ -47,8 +47,12 @@ class Network:
 
     @property
     def family(self) -> str:
-        """FULL, DIAG, DIAG with free omegas, or GD++."""
-        return family_of(self.weights)
+        """FULL, AXIS, DIAG, DIAG with free omegas, or GD++.
+
+        AXIS networks are stored as FULL matrices, of which training left most entries 0; they say
+        so in `about`.
+        """
+        return self.about.get("trained_as") or family_of(self.weights)
 
     @property
     def depth(self) -> int:

@@ -1,8 +1,9 @@
 """Study `linear`: linear transformers as in-context learners of noisy regression.
 
 Source: Vladymyrov, von Oswald, Sandler, Ge (arXiv 2402.14180). The mathematics is in the other
-folders of `attnlab.linear`; this one says what is computed, drawn and checked. FULL networks come
-from `attnlab.linear.weights`.
+folders of `attnlab.linear`; this one says what is computed, drawn and checked. FULL is the paper's
+family, with all entries of P and Q free; AXIS is ours, and its networks ship with the package
+(`attnlab.linear.weights`).
 """
 
 from attnlab.lab.study import Study
@@ -28,8 +29,8 @@ study = Study(
     summary="Layers of attention without softmax solve regression problems in context, although "
     "every sequence has a noise level of its own. The paper interprets the layers as a regression "
     "with momentum, and compares three trained families with ridge regressions that estimate the "
-    "noise. Here the theorems are checked, and GD++ and DIAG are trained on this machine. FULL "
-    "networks come from a reference run that ships with the package; they are evaluated on this "
+    "noise. Here the theorems are checked, and GD++ and DIAG are trained on this machine. AXIS, a "
+    "family of ours between DIAG and FULL, ships with the package and is evaluated on this "
     "machine. The Bayes predictor is added to every comparison.",
     kinds=KINDS,
     cells=cells,

@@ -19,6 +19,7 @@ from attnlab.linear.study.questions_constructions import (
     StepSizeFound,
 )
 from attnlab.linear.study.questions_networks import (
+    AxisLossRow,
     LossRow,
     Matrices,
     MatrixEntry,
@@ -45,7 +46,7 @@ def run_training(config: Training) -> Outcome[TrainedLossRow]:
     return compute_networks.training(config)
 
 
-def run_reference(config: Reference) -> Outcome[LossRow]:
+def run_reference(config: Reference) -> Outcome[AxisLossRow]:
     from attnlab.linear.study import compute_networks
 
     return compute_networks.reference(config)
@@ -106,7 +107,7 @@ def run_cosine(config: Cosine) -> CosineFound:
 
 
 training = CellKind("linear_training", Training, TrainedLossRow, run_training, version=4)
-full = CellKind("linear_reference", Reference, LossRow, run_reference, version=3)
+axis = CellKind("linear_reference", Reference, AxisLossRow, run_reference, version=4)
 matrices = CellKind("linear_matrices", Matrices, MatrixEntry, run_matrices)
 
 
@@ -127,7 +128,7 @@ cosine = CellKind("linear_cosine", Cosine, CosineFound, run_cosine, version=2)
 
 KINDS = (
     training,
-    full,
+    axis,
     matrices,
     baselines,
     iterations,

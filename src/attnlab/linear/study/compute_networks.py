@@ -15,7 +15,7 @@ from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study.evaluation import Evaluation, MeanLoss, noise_levels, of_network
 from attnlab.linear.study.questions_networks import (
     FAMILIES,
-    LossRow,
+    AxisLossRow,
     Matrices,
     MatrixEntry,
     Reference,
@@ -29,6 +29,7 @@ from attnlab.linear.training.growth import GrowthEffort, TrainedDepth, grow
 from attnlab.linear.weights.shipped import ShippedNetworks, shipped
 
 # Networks depend on these fields of a training cell in no way: the same networks are evaluated.
+TAIL = ("largest", "worst_share")
 EVALUATION = ("sequences", "sigma_max", "sigma_points", "level_sequences", "profile", "depth")
 
 
@@ -40,8 +41,14 @@ def evaluation_of(config: Setting) -> Evaluation:
 
 
 def columns(model: str, layers: int, found: MeanLoss) -> dict[str, Any]:
-    """The columns of a row."""
-    return {"model": model, "layers": layers, **asdict(found)}
+    """The columns of a row, without its tail."""
+    own = {name: value for name, value in asdict(found).items() if name not in TAIL}
+    return {"model": model, "layers": layers, **own}
+
+
+def tail(found: MeanLoss) -> dict[str, Any]:
+    """The columns that describe the tail of a loss."""
+    return {name: getattr(found, name) for name in TAIL}
 
 
 def effort_of(config: Training) -> GrowthEffort:
@@ -89,7 +96,7 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def reference(config: Reference) -> Outcome[LossRow]:
+def reference(config: Reference) -> Outcome[AxisLossRow]:
     """Evaluate the shipped networks of one law."""
     law, held = config.noise, shipped()
     _check_law(law, held)
@@ -109,7 +116,7 @@ def reference(config: Reference) -> Outcome[LossRow]:
             run = held.best_run(law, depth) if config.run is None else config.run
             every = config.profile == "every" or depth == depths[-1]
             for found in of_network(held.weights(law, run, depth), at, profile=every):
-                rows.append(LossRow(**columns("FULL", depth, found)))
+                rows.append(AxisLossRow(**columns("AXIS", depth, found), **tail(found)))
     return Outcome(rows)
 
 

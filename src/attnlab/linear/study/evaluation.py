@@ -29,6 +29,7 @@ from attnlab.linear.training.fixed_sample import Sample, draw
 from attnlab.stats import Estimate
 
 BLOCK = 1024  # sequences at once
+WORST = 0.001  # share of the sequences that make up the tail of a loss
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,11 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class MeanLoss:
-    """A mean loss with its standard error; None and a diagnosis where a sequence overflowed."""
+    """A mean loss with its standard error; None and a diagnosis where a sequence overflowed.
+
+    `largest` is the loss of a single sequence, and `worst_share` the share of the mean that the
+    worst 0.1% of the sequences carry (at least one of them).
+    """
 
     sigma: float | None
     read: int
@@ -59,6 +64,8 @@ class MeanLoss:
     error: float | None
     samples: int
     diagnosis: str
+    largest: float | None = None
+    worst_share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -119,7 +126,9 @@ def _mean(sigma: float | None, read: int, losses: np.ndarray) -> MeanLoss:
     unit = math.ldexp(1.0, int(np.frexp(losses.max())[1]) - 1)
     found = Estimate.of(losses / unit)
     value, error = float(unit * found.value), float(unit * found.standard_error)
-    return MeanLoss(sigma, read, value, error, count, "")
+    worst = np.sort(losses)[-max(1, round(WORST * count)) :]
+    share = float((worst / unit).sum() / (count * found.value)) if found.value else None
+    return MeanLoss(sigma, read, value, error, count, "", float(worst[-1]), share)
 
 
 def _with_error(found: MeanLoss, least: float) -> MeanLoss:

@@ -1,7 +1,7 @@
 """Figures 1, 3 (left) and 5: loss against layers.
 
 Source: Vladymyrov et al. (arXiv 2402.14180). BAYES is added to every figure, and bands show the
-range of the runs. FULL is the shipped reference run, and is labelled so. A drawing function uses
+range of the runs. AXIS networks, which are ours, ship with the package. A drawing function uses
 only the table of its figure, and imports Altair when it is called. Profiles over sigma are in
 `figures_profiles`, Table 1 is in `figures_table`.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.lab.study import Figure, View
 from attnlab.linear.study import grids, results
-from attnlab.linear.study.table_1 import CATEGORICAL, MODELS, PAPER, RIDGES, UNIFORM, law_name
+from attnlab.linear.study.table_1 import CATEGORICAL, PAPER, RIDGES, SHOWN, UNIFORM, law_name
 
 if TYPE_CHECKING:
     import altair as alt
@@ -24,14 +24,8 @@ if TYPE_CHECKING:
 
 Rows = list[dict[str, Any]]
 REFERENCES = (*RIDGES, "BAYES")
-FULL = "FULL (reference)"
-ORDER = ["GD++", "DIAG", FULL, *REFERENCES]
+ORDER = [*SHOWN, *REFERENCES]
 LEAST = 1e-13  # the least value of a logarithmic axis, where 0 is drawn
-
-
-def label(model: str) -> str:
-    """The name of a model in figures."""
-    return FULL if model == "FULL" else model
 
 
 def log_scale(**more: Any) -> alt.Scale:
@@ -50,10 +44,10 @@ def model_colour() -> alt.Color:
 
 def every_run(view: View, model: str, law: str) -> list[list[Any]]:
     """The rows of every run of a model on a law."""
-    if model == "FULL":
-        cells = grids.shipped_runs(law, view.scale, view.seed)
+    if model == "AXIS":
+        cells = grids.axis_runs(law, view.scale, view.seed)
     else:
-        cells = grids.trained(model, law, view.scale, view.seed)
+        cells = results.cells_of(model, law, view)
     return [list(view.rows(cell)) for cell in cells]
 
 
@@ -72,7 +66,7 @@ def layers_rows(view: View, laws: Iterable[str]) -> Rows:
     found: Rows = []
     for law in laws:
         depths: set[int] = set()
-        for model in MODELS:
+        for model in SHOWN:
             runs = every_run(view, model, law)
             for layers, loss in results.by_depth(view, model, law).items():
                 ends = [
@@ -86,7 +80,7 @@ def layers_rows(view: View, laws: Iterable[str]) -> Rows:
                 found.append(
                     {
                         "noise": law_name(law),
-                        "model": label(model),
+                        "model": model,
                         "layers": layers,
                         "loss": shown(loss.value),
                         "error": finite(loss.standard_error),
@@ -153,14 +147,14 @@ def draw_layers(rows: Rows) -> Drawn:
 def read_rows(view: View) -> Rows:
     """Figure 5: the loss read after K layers, by depth, on U(0,5)."""
     gathered: dict[tuple[str, int, int], list[float]] = {}
-    for model in MODELS:
+    for model in SHOWN:
         for rows in every_run(view, model, grids.U5):
             for row in rows:
                 if row.sigma is None and row.loss is not None:
                     gathered.setdefault((model, row.layers, row.read), []).append(row.loss)
     return [
         {
-            "model": label(model),
+            "model": model,
             "layers": layers,
             "read": read,
             "loss": shown(median_high(values)),
@@ -193,8 +187,7 @@ def draw_read(rows: Rows) -> Drawn:
 
 NOTE = (
     "Points and lines show the best run, bands the range of all runs, crosses Table 1 of the "
-    "paper, and dashed lines predictors without layers. FULL is the shipped reference run, "
-    "evaluated on this machine."
+    "paper, and dashed lines predictors without layers. AXIS is a family of ours."
 )
 
 FIGURES = (

@@ -1,6 +1,6 @@
-"""Figure 4, the matrices P and Q of a FULL network, and Figure 6, losses that are not adjusted.
+"""The matrices P and Q of an AXIS network, and Figure 6, losses that are not adjusted.
 
-Source: Vladymyrov et al. (arXiv 2402.14180). FULL is the shipped reference run.
+Source: Vladymyrov et al. (arXiv 2402.14180). AXIS is a family of ours.
 """
 
 from __future__ import annotations
@@ -98,10 +98,11 @@ def draw_matrices(rows: Rows) -> Drawn:
 
 FIGURES = (
     Figure(
-        "fig-4",
-        "Figure 4: P and Q of a FULL network on {1,3}",
-        "The network of four layers of the shipped reference run. Every matrix has a colour scale "
-        "of its own, with white at 0; the last row and column belong to y.",
+        "axis-matrices",
+        "Beside Figure 4: P and Q of an AXIS network on {1,3}",
+        "The shipped network of four layers, most of whose entries are 0 by construction. Every "
+        "matrix has a colour scale of its own, with white at 0; the last row and column belong to "
+        "y.",
         matrix_rows,
         draw_matrices,
     ),

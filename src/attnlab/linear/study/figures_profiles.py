@@ -1,7 +1,7 @@
 """Figures 2, 3 and 7: losses against the noise level.
 
 Source: Vladymyrov et al. (arXiv 2402.14180). The trained range of sigma is shaded, and all levels
-have the same X, w and xi. FULL is the shipped reference run. Figures 4 and 6 are in
+have the same X, w and xi. AXIS is a family of ours. Figures 4 and 6 are in
 `figures_other`.
 """
 
@@ -18,12 +18,11 @@ from attnlab.linear.study.figures import (
     Rows,
     every_run,
     finite,
-    label,
     log_scale,
     model_colour,
     shown,
 )
-from attnlab.linear.study.table_1 import CATEGORICAL, MODELS, UNIFORM, law_name, trained_range
+from attnlab.linear.study.table_1 import CATEGORICAL, SHOWN, UNIFORM, law_name, trained_range
 
 if TYPE_CHECKING:
     import altair as alt
@@ -47,13 +46,13 @@ def deepest_rows(view: View, laws: Iterable[str]) -> Rows:
     for law in laws:
         end = trained_range(law)[1] + (1 if law in UNIFORM else 3)
         profiles: dict[str, tuple[int, dict[float, Estimate]]] = {}
-        for model in MODELS:
+        for model in SHOWN:
             depths = results.by_depth(view, model, law)
             if depths:
                 depth = max(d for d in depths if d <= grids.DEEPEST)
                 deep = results.profile(view, model, law, depth)
                 if deep:
-                    profiles[label(model)] = depth, deep
+                    profiles[model] = depth, deep
         for name in REFERENCES:
             profiles[name] = 0, results.ridge_profile(view, name, law)
         found += [
@@ -116,13 +115,13 @@ def depth_rows(view: View, laws: Iterable[str], end: float) -> Rows:
     return [
         {
             **named(law),
-            "model": label(model),
+            "model": model,
             "layers": layers,
             "sigma": sigma,
             "loss": shown(loss.value),
         }
         for law in laws
-        for model in MODELS
+        for model in SHOWN
         for layers in results.by_depth(view, model, law)
         if 2 <= layers <= grids.DEEPEST
         for sigma, loss in results.profile(view, model, law, layers).items()
@@ -155,7 +154,7 @@ def draw_depths(rows: Rows) -> Drawn:
 def layer_rows(view: View) -> Rows:
     """Figure 7: one curve for each layer that is read, by depth, with the range of the runs."""
     gathered: dict[tuple[str, int, int, float], list[float]] = {}
-    for model in MODELS:
+    for model in SHOWN:
         for rows in every_run(view, model, grids.U5):
             for row in rows:
                 if row.sigma is not None and row.layers > 1 and row.read and row.loss is not None:
@@ -164,7 +163,7 @@ def layer_rows(view: View) -> Rows:
     return [
         {
             **named(grids.U5),
-            "model": label(model),
+            "model": model,
             "layers": layers,
             "read": read,
             "sigma": sigma,
@@ -200,8 +199,8 @@ def draw_layers_read(rows: Rows) -> Drawn:
 
 
 NOTE = (
-    "The trained range is shaded. Losses outside of [1e-4, 100] are drawn at its ends. FULL is the "
-    "shipped reference run, evaluated on this machine."
+    "The trained range is shaded. Losses outside of [1e-4, 100] are drawn at its ends. AXIS is a "
+    "family of ours."
 )
 
 FIGURES = (

@@ -1,4 +1,4 @@
-"""Questions about networks: training of GD++ and DIAG, and the shipped FULL networks.
+"""Questions about networks: training of GD++ and DIAG, and the shipped AXIS networks.
 
 A training cell grows every depth of one family on one noise law, stores the weights, and evaluates
 them, because a cell has no access to another cell's result. All evaluations of a law use the same
@@ -111,8 +111,16 @@ class TrainedLossRow(LossRow):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AxisLossRow(LossRow):
+    """A loss of a shipped network, with its tail."""
+
+    largest: float | None  # loss of a single sequence
+    worst_share: float | None  # of the mean, carried by the worst 0.1% of the sequences
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reference(Setting):
-    """The shipped FULL networks of one noise law, evaluated on fresh sequences."""
+    """The shipped AXIS networks of one noise law, evaluated on fresh sequences."""
 
     run: int | None = None
     """Training run of the networks; by default the best one at every depth by recorded loss."""
@@ -127,7 +135,7 @@ class Reference(Setting):
 
 @dataclass(frozen=True)
 class Matrices:
-    """P and Q of a shipped FULL network (Figure 4)."""
+    """P and Q of a shipped AXIS network, to be compared with Figure 4."""
 
     noise: str = "categorical:1,3"
     """Noise law on which the network was trained."""

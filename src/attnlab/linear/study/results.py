@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.study import View
+from attnlab.lab.judgement import UNDECIDED, Judgement
+from attnlab.lab.study import Scale, View
 from attnlab.linear.study import grids
 from attnlab.linear.study.table_1 import LAWS, paper_error
 from attnlab.stats import Estimate
@@ -29,9 +30,11 @@ def loss_of(row: Any) -> Estimate:
 
 
 def cells_of(model: str, law: str, view: View) -> list[Cell]:
-    """The cells of a model on a law: one per run, and for FULL the best of the shipped runs."""
+    """The cells of a model on a law: one per run, and for AXIS the best of the shipped runs."""
+    if model == "AXIS":
+        return [grids.axis(law, view.scale, view.seed)]
     if model == "FULL":
-        return [grids.shipped(law, view.scale, view.seed)]
+        return []
     return grids.trained(model, law, view.scale, view.seed)
 
 
@@ -107,6 +110,17 @@ def at_most(first: Estimate, second: Estimate, slack: float = 0.0) -> bool:
     """Whether first <= second, up to MARGIN standard errors and the share `slack` of second."""
     gap, error = difference(first, second)
     return gap <= MARGIN * error + slack * second.value
+
+
+def open_until(missing: str, scale: Scale) -> Judgement:
+    """A verdict that waits for the networks of a larger scale."""
+    return Judgement(
+        UNDECIDED,
+        missing,
+        "networks of the families that the statement is about",
+        "none, because nothing is compared",
+        f"'attnlab reproduce linear --scale {scale}' decides.",
+    )
 
 
 def listed(items: Sequence[str], none: str = "none", most: int = 8) -> str:

@@ -12,7 +12,9 @@ UNIFORM = tuple(f"uniform:{high}" for high in range(8))
 CATEGORICAL = ("categorical:1,3", "categorical:1,3,5")
 LAWS = (*UNIFORM, *CATEGORICAL)
 DEPTHS = tuple(range(1, 8))
-MODELS = ("GD++", "DIAG", "FULL")
+MODELS = ("GD++", "DIAG", "FULL")  # of the paper
+SHOWN = (*MODELS, "AXIS")  # AXIS is ours, and compared with the paper's FULL
+COMPARED = {model: model for model in MODELS} | {"AXIS": "FULL"}  # the paper's row for each
 RIDGES = ("CONSTRR", "ADARR", "TUNEDRR")
 SEQUENCES = 100_000  # in the paper's evaluation
 

@@ -158,7 +158,12 @@ def _axis(
         grown = list(grow_axis(problem, noise, key, depth, effort=effort, axes=AXES))
     return TrainedNetworks(
         tuple(
-            Network(on_host(each.weights), problem, each.loss, {"grown_from": each.origin})
+            Network(
+                on_host(each.weights),
+                problem,
+                each.loss,
+                {"trained_as": "AXIS", "grown_from": each.origin},
+            )
             for each in grown
         )
     )

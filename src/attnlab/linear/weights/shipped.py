@@ -1,8 +1,10 @@
-"""The networks that ship with the package: one for each noise law, run and depth.
+"""The AXIS networks that ship with the package: one for each noise law, run and depth.
 
-Source of the problem: Vladymyrov et al. (arXiv 2402.14180), d = 10 and n = 20. The file holds P and
-Q under "<noise law>/<run>/<depth>/P|Q" in float64; its metadata hold the loss that was measured on
-the training machine and how the networks were trained. `scripts/pack_axis_networks.py` writes it.
+Source of the problem: Vladymyrov et al. (arXiv 2402.14180), d = 10 and n = 20. The family is
+ours (`attnlab.linear.models.axis`): P and Q treat one or two input directions differently from the
+others, and have at most a twelfth of the free numbers of FULL. The file holds P and Q under
+"<noise law>/<run>/<depth>/P|Q" in float64; its metadata hold the loss that was measured on the
+training machine and how the networks were trained. `scripts/pack_axis_networks.py` writes it.
 """
 
 import hashlib
@@ -21,8 +23,8 @@ from attnlab.linear.problem import NoisyRegression
 from attnlab.stats.estimate import Estimate
 from attnlab.tensor_files import Tensor, read_header
 
-FILE = Path(__file__).parent / "linear_full.safetensors"
-FORMAT = "attnlab reference linear FULL"
+FILE = Path(__file__).parent / "linear_axis.safetensors"
+FORMAT = "attnlab reference linear AXIS"
 TOKENS = 20  # of every context in training
 MEASURED = 8 * 65_536  # sequences behind a recorded loss
 
@@ -81,7 +83,7 @@ class ShippedNetworks:
         run = self.best_run(law, depth) if run is None else run
         weights = self.weights(law, run, depth)
         problem = NoisyRegression(weights.P.shape[-1] - 1, TOKENS, parse_noise(law))
-        about = {"run": run, **self.provenance}
+        about = {"trained_as": "AXIS", "run": run, **self.provenance}
         return Network(weights, problem, self._estimate(law, run, depth), about)
 
     def recorded_loss(self, law: str, run: int, depth: int) -> list[float]:
@@ -135,7 +137,7 @@ class ShippedNetworks:
 
 @lru_cache(maxsize=4)
 def shipped(path: Path = FILE) -> ShippedNetworks:
-    """The collection of shipped networks: FULL matrices for ten noise laws and seven depths.
+    """The collection of shipped AXIS networks, for ten noise laws and seven depths.
 
     Its method `network(noise, depth)` returns one of them.
     """
