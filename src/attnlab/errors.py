@@ -22,5 +22,5 @@ class UserError(AttnlabError, ValueError):
 
 def did_you_mean(found: str, known: Collection[str], most: int = 1) -> str:
     """A question for the sentence about an unknown name, with a blank at its end; or nothing."""
-    close = sorted(difflib.get_close_matches(found, list(known), most, 0.5))
+    close = sorted(difflib.get_close_matches(found, list(known), most, 0.6))
     return f"did you mean {' or '.join(close)}? " if close else ""

@@ -7,13 +7,27 @@ import pytest
 
 from tests.lab.command_line import snapshot
 
-COMMANDS = "reproduce, claims, report, serve, query, run, read, store, bench, completion"
+COMMANDS = "reproduce, claims, explain, statements, diff, report, serve, query, run, weights, read"
 SCALES = "quick, standard, paper"
 
 # What was typed, and what the sentence must contain.
 MISTAKES = {
     "reproduce nosuch": ("'nosuch'", "separation, toy"),
     "claims nosuch": ("'nosuch'", "separation, toy"),
+    "claims --verdict maybe": ("--verdict must be one of", "corrected", "'maybe'"),
+    "explain": ("Missing ID", "'attnlab explain --help'"),
+    "explain nosuch": ("Unknown claim 'nosuch'", "'attnlab claims' lists"),
+    "explain toy-": ("'toy-' begins more than one id: toy-sum (toy), toy-false (toy)",),
+    "run toy_square --x 1,zwei": ("--x must be an integer, got 'zwei'",),
+    "run toy_square --x 1,": ("--x must be an integer",),
+    "weights nosuch": ("begins with 'nosuch'", "'attnlab weights' lists them"),
+    "read linear/axs/uniform-5/7": ("did you mean linear/axis/uniform-5/7",),
+    "read 123456789abc": ("There is no file: 123456789abc", "'attnlab weights' lists them"),
+    "diff quick quick": ("A and B are the same run",),
+    "diff quick nosuch": ("'nosuch' is no store, no scale (quick, standard, paper) and no seed=N",),
+    "diff quick seed=x": ("seed must be an integer of at least 0, got 'x'",),
+    "diff quick,, paper": ("names no run",),
+    "diff quick seed=9,paper --study separation": ("no study in common",),
     "claims --only nosuch": ("'nosuch'", "'attnlab claims' lists"),
     "reproduce toy --scale huge": ("'huge'", SCALES),
     "claims toy --scale huge": ("'huge'", SCALES),
@@ -47,7 +61,7 @@ MISTAKES = {
     "run --store attnlab-store toy_square": ("KIND comes first", "attnlab run toy_square"),
     "run --studies-dir nowhere": ("nowhere", "--studies-dir DIR"),
     "bogus": ("bogus", COMMANDS),
-    "clams": ("did you mean 'claims'?", COMMANDS),
+    "clams": ("did you mean claims?", COMMANDS),
     "--bogus": ("--bogus", "'attnlab --help'"),
     "": ("Missing a command", "'attnlab --help'"),
     "reproduce toy --store file": ("file is a file", "--store DIR"),
@@ -85,7 +99,7 @@ MISTAKES = {
     "store import nowhere.tar.gz": ("There is no file: nowhere.tar.gz",),
     "store import file": ("file is truncated or not a bundle of attnlab",),
     "store import foreign": ("foreign cannot be read",),
-    "bench lb": ("did you mean 'lab'?",),
+    "bench lb": ("did you mean lab?",),
 }
 
 

@@ -107,7 +107,8 @@ def test_a_bug_in_a_check_ends_reproduce_and_claims_with_exit_code_1(tmp_path, b
     assert run.stderr.count("\n") == 1
     assert "decided nothing: buggy; 'attnlab claims --json' says why" in run.stderr
     assert "3 claims: 1 ✓ holds, 1 ✗ fails, 1 ? undecided at this scale" in run.stdout
-    assert "Report: attnlab-report/index.html" in run.stdout
+    assert "not judged, the check stopped: buggy" in run.stdout
+    assert (tmp_path / "attnlab-report" / "index.html").as_uri() in run.stdout
     run = attnlab("claims", "buggy", "--studies-dir", buggy, "--json")
     assert run.returncode == 1
     entries = {entry["id"]: entry for entry in json.loads(run.stdout)}
@@ -120,5 +121,7 @@ def test_a_bug_in_a_check_ends_reproduce_and_claims_with_exit_code_1(tmp_path, b
 def test_claims_are_selected_by_id_and_an_unknown_id_is_refused(toy):
     assert [claim.id for _, claim in select([toy], ())] == ["toy-sum", "toy-false"]
     assert [claim.id for _, claim in select([toy], ("toy-false",))] == ["toy-false"]
+    assert [claim.id for _, claim in select([toy], ("toy-f",))] == ["toy-false"]
+    assert [claim.id for _, claim in select([toy], ("toy",))] == ["toy-sum", "toy-false"]
     with pytest.raises(UserError, match=r"'nosuch'.* the 2 ids of toy"):
         select([toy], ("nosuch",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 from tyro.conf import Positional, arg
@@ -30,7 +30,8 @@ class Claims(OfScale):
 
     For example:
       attnlab claims
-      attnlab claims separation --only theorem-6.2-zero
+      attnlab claims separation --only theorem-6
+      attnlab claims --verdict fails undecided
       attnlab claims --json > ledger.json
       attnlab claims random --compare quick paper
     """
@@ -40,9 +41,16 @@ class Claims(OfScale):
     only: Annotated[
         tuple[str, ...] | None, arg(metavar="ID ...", help_behavior_hint="(default: all)")
     ] = None
-    """Only the claims with these ids."""
+    """Only the claims with these ids, or whose ids begin so."""
+    verdict: Annotated[
+        tuple[Literal["holds", "corrected", "fails", "undecided"], ...],
+        arg(metavar="VERDICT ...", help_behavior_hint="(default: all)"),
+    ] = ()
+    """Only the claims with these verdicts: holds, corrected, fails, undecided."""
+    verbose: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print source, tolerance, evidence and note of every claim."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Print a list of objects instead of a table."""
+    """Print a list of objects instead of records."""
     compare: Annotated[
         tuple[Scale, Scale] | None,
         arg(metavar="SCALE SCALE", help_behavior_hint="(default: judge one scale)"),
@@ -53,7 +61,8 @@ class Claims(OfScale):
         """Judge and print."""
         from attnlab.lab.ledger import Judged, Ledger, select
         from attnlab.lab.runner import look_up
-        from attnlab.report.terminal import print_ledger
+        from attnlab.report.terminal_ledger import print_ledger
+        from attnlab.report.verdicts import MARKS
 
         if self.only == ():
             raise UserError(
@@ -65,11 +74,16 @@ class Claims(OfScale):
         if self.compare is not None:
             return self._compare(studies, store, chosen, console)
         judged = [Judged.of(plan, look_up(plan, store).view) for plan in self.plans(studies)]
-        entries = Ledger(e for each in judged for e in each.ledger if e.id in chosen)
+        entries = Ledger(
+            e
+            for each in judged
+            for e in each.ledger
+            if e.id in chosen and (not self.verdict or MARKS[e.verdict].short in self.verdict)
+        )
         if self.json:
             print(json.dumps([entry.as_dict() for entry in entries], indent=2, ensure_ascii=False))
         else:
-            print_ledger(entries, console)
+            print_ledger(entries, console, self.verbose, self.seed)
         refuse_broken(entries)
         return 0
 

@@ -17,6 +17,8 @@ from attnlab.cli import read, run
 from attnlab.cli.bench import Bench
 from attnlab.cli.claims import Claims
 from attnlab.cli.completion import Completion
+from attnlab.cli.diff import Diff
+from attnlab.cli.explain import Explain
 from attnlab.cli.parsing import nearest, parse_as
 from attnlab.cli.query import Query
 from attnlab.cli.report import Report
@@ -24,6 +26,7 @@ from attnlab.cli.reproduce import Reproduce
 from attnlab.cli.serve import Serve
 from attnlab.cli.statements import Statements
 from attnlab.cli.store import StoreCommand
+from attnlab.cli.weights import Weights
 from attnlab.errors import AttnlabError, UserError
 from attnlab.report.text import printable
 
@@ -33,11 +36,14 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, Any] = {
     "reproduce": Reproduce,
     "claims": Claims,
+    "explain": Explain,
     "statements": Statements,
+    "diff": Diff,
     "report": Report,
     "serve": Serve,
     "query": Query,
     "run": run.Run,
+    "weights": Weights,
     "read": read.Read,
     "store": StoreCommand,
     "bench": Bench,

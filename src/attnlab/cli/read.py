@@ -1,4 +1,4 @@
-"""`attnlab read FILE`: which reader a file is for, and what the reading prints and writes.
+"""`attnlab read FILE`: which reader a file or a named network is for, and what the reading prints.
 
 The options of every reader are options of the command; an option that says nothing about the file
 at hand is refused.
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 from tyro.conf import Positional, arg
 
+from attnlab.cli.options import Common
 from attnlab.errors import UserError
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from attnlab.lab.reader import Progress, Reader, Reading
 
 
-@dataclasses.dataclass(frozen=True)
-class Read:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Read(Common):
     """Read weights: a linear transformer as an algorithm, any other checkpoint head by head.
 
     A linear transformer of attnlab: what every layer does (gradient step, preconditioning,
@@ -39,6 +40,7 @@ class Read:
     GPT-2, LLaMA, BERT, ViT, GPT-NeoX and others are known by their names.
 
     For example:
+      attnlab read linear/axis/uniform-5/7
       attnlab read network.safetensors
       attnlab read network.safetensors --noise uniform:7 --n 40 --export network.py
       attnlab read gpt2/ --figures reading
@@ -47,7 +49,8 @@ class Read:
     """
 
     file: Annotated[Positional[Path], arg(metavar="FILE")]
-    """A safetensors file, an index of shards, or a folder with either."""
+    """A safetensors file, an index of shards, a folder with either; or the name of a network or the
+    key of a cell, as 'attnlab weights' lists them."""
     figures: Annotated[Path | None, arg(metavar="DIR")] = None
     """Write a page with figures into this folder."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -56,14 +59,39 @@ class Read:
     def run(self, console: Console) -> int:
         """Read the file and show what was found."""
         from attnlab.report.folder import check_folder
+
+        with self._file() as file:
+            name, reader, path = reader_of(file)
+            _refuse_others(self, name, reader)
+            if self.figures is not None:
+                check_folder(self.figures)
+            with _bar() as progress:
+                reading = reader.read(path, getattr(self, name), progress)
+            if file != self.file:
+                document = {**reading.document, "file": str(self.file)}
+                reading = dataclasses.replace(reading, title=str(self.file), document=document)
+            return self._show(reading, console)
+
+    @contextlib.contextmanager
+    def _file(self) -> Generator[Path]:
+        """The file to read; a network with a name is written to one that goes away again."""
+        import tempfile
+
+        from attnlab.lab.network_names import find_network
+
+        if self.file.exists() or self.file.suffix in (".safetensors", ".json"):
+            yield self.file
+            return
+        store = self.open(create=False) if self.store.exists() else None
+        network = find_network(str(self.file), self.load(()), store)
+        with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
+            path = Path(folder) / f"{'-'.join(self.file.parts)}.safetensors"
+            network.save(path)
+            yield path
+
+    def _show(self, reading: Reading, console: Console) -> int:
         from attnlab.report.terminal import print_reading, shown
 
-        name, reader, path = reader_of(self.file)
-        _refuse_others(self, name, reader)
-        if self.figures is not None:
-            check_folder(self.figures)
-        with _bar() as progress:
-            reading = reader.read(path, getattr(self, name), progress)
         if self.json:
             _print_document(reading)
         else:
@@ -88,7 +116,7 @@ def with_options_of_readers() -> Any:
         )
         for name, reader in load_readers().items()
     ]
-    extended = dataclasses.make_dataclass("Read", options, bases=(Read,), frozen=True)
+    extended = dataclasses.make_dataclass("Read", options, bases=(Read,), frozen=True, kw_only=True)
     extended.__doc__ = Read.__doc__
     return extended
 

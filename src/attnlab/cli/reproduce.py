@@ -1,4 +1,4 @@
-"""`attnlab reproduce`: run studies, print the ledger, write the report."""
+"""`attnlab reproduce`: run studies, print what was found on one screen, write the report."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from attnlab.lab.runner import Summary
     from attnlab.lab.store import Store
 
+ENDING = 2  # lines after the digest: where the ledger and the report are
+
 
 @dataclass(frozen=True)
 class Reproduce(OfScale):
-    """Run studies, print the ledger of claims and write the report.
+    """Run studies, print what was found on one screen and write the report.
 
     Results are kept in the store: a second run computes only what is missing, and Ctrl-C loses
     nothing that was finished. The report shows every study that the store has results of.
@@ -53,8 +55,9 @@ class Reproduce(OfScale):
         from attnlab.lab.engine import open_engine
         from attnlab.lab.ledger import Judged, Ledger
         from attnlab.lab.runner import run_plans
+        from attnlab.report.digest import LINES, print_digest
         from attnlab.report.folder import check_folder
-        from attnlab.report.terminal import print_ledger, print_summary
+        from attnlab.report.terminal import print_summary, shown
 
         plans = self.plans(self.load(self.study))
         if not self.no_report:
@@ -66,7 +69,8 @@ class Reproduce(OfScale):
             print_summary(summary, console)
         judged = [Judged.of(summary.plan, summary.view) for summary in summaries]
         entries = Ledger(entry for each in judged for entry in each.ledger)
-        print_ledger(entries, console)
+        print_digest(judged, console, LINES - len(summaries) - ENDING)
+        console.print(shown("The whole ledger: attnlab claims; one claim: attnlab explain ID"))
         if not self.no_report:
             write_and_name(store, self._with_others(judged, store), self.report, console)
         refuse_failed(summaries)
@@ -99,7 +103,7 @@ def write_and_name(
     from attnlab.report.terminal import shown
 
     report = write_report(store, judged, out, console=console, formats=formats)
-    console.print(shown(f"Report: {report.index}"), soft_wrap=True)
+    console.print(shown(f"Report: {report.index.resolve().as_uri()}"), soft_wrap=True)
     if report.faults:
         raise AttnlabError(f"{'; '.join(report.faults)}. Everything else of the report is written.")
 

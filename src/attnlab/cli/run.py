@@ -1,4 +1,4 @@
-"""`attnlab run KIND`: one cell with a configuration of the user's own.
+"""`attnlab run KIND`: cells with configurations of the user's own.
 
 The options of `attnlab run KIND` are the fields of the kind's configuration, so the kind is found
 before the rest is parsed.
@@ -7,7 +7,10 @@ before the rest is parsed.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import itertools
+import math
+import typing
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,20 +24,26 @@ from attnlab.errors import UserError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from attnlab.lab.cell import CellKind
+    from attnlab.lab.cell import Cell, CellKind
+    from attnlab.lab.engine import Engine
     from attnlab.lab.study import Study
+
+MOST = 10_000  # cells of one command
+SHORT_KEY = 12  # digits of a key that a person types
 
 
 @dataclass(frozen=True)
 class Run(Common):
-    """Run one cell with a configuration of your own and print its row.
+    """Run a cell with a configuration of your own and print every row of its result.
 
-    Without KIND, list the kinds; with KIND --help, list its parameters. The result is kept in the
-    store like any other.
+    Without KIND, list the kinds; with KIND --help, list its parameters. A list of numbers or
+    choices, as in --n 100,200,400, runs one cell for each, and several lists every combination.
+    Results are kept in the store like any other.
 
     For example:
       attnlab run
       attnlab run separation_attention --n 400 --d 22 --m 30 --x ones
+      attnlab run separation_attention --n 200,400 --d 22 --m 15,30
     """
 
     kind: Annotated[Positional[str | None], arg(metavar="[KIND]")] = None
@@ -58,40 +67,85 @@ class Run(Common):
 
 
 @dataclass(frozen=True)
-class RunOne:
-    """One cell to compute."""
+class RunCells:
+    """The cells of one kind to compute, one for each configuration."""
 
     study: Study
     kind: CellKind
-    config: Any
+    configs: Sequence[Any]
     common: Common
 
     def run(self, console: Console) -> int:
-        """Compute the cell, keep it and print its row."""
-        from attnlab.lab.cell import config_values
-        from attnlab.lab.engine import Done, InProcess
-        from attnlab.lab.runner import failure, run_plans
+        """Compute the cells, keep them and print every row."""
+        from attnlab.lab.runner import run_plans
         from attnlab.lab.study import Plan, check_seed
-        from attnlab.lab.task import attempt
-        from attnlab.report.terminal import print_rows
 
-        check_seed(getattr(self.config, "seed", 0))
-        cell = self.kind(self.config)
-        engine = InProcess()
-        if not self.common.store.exists():
-            # Computed first: a refused configuration leaves no store behind.
-            finished = attempt(cell)
-            if finished.error:
-                raise failure(finished)
-            engine = Done((finished,))
-        plan = Plan(self.study, "quick", 0, {cell.key: cell})
+        for config in self.configs:
+            check_seed(getattr(config, "seed", 0))
+        cells = {cell.key: cell for cell in map(self.kind, self.configs)}
+        engine = self._engine(next(iter(cells.values())), console)
+        plan = Plan(self.study, "quick", 0, cells)
         (summary,) = run_plans([plan], self.common.open(create=True), engine, console)
-        for _, error in summary.failed:
-            raise error
-        rows = summary.results[cell.key]
-        values = {**config_values(cell.config), **config_values(rows[0])} if rows else {}
-        print_rows(["quantity", "value"], list(values.items()), console)
+        found = {key: cell for key, cell in cells.items() if key in summary.results}
+        self._print(list(found.values()), summary.results, console)
+        for cell, error in summary.failed:
+            if len(cells) == 1:
+                raise error
+            raise type(error)(
+                f"{len(summary.failed)} of {len(cells)} cells failed, the others are stored; "
+                f"{cell}: {error}"
+            )
         return 0
+
+    def _engine(self, first: Cell, console: Console) -> Engine:
+        """This process. Without a store the first cell is computed before there is one: a refused
+        configuration leaves none behind."""
+        from attnlab.lab.engine import Begun, InProcess
+        from attnlab.lab.progress import meter
+        from attnlab.lab.runner import failure
+        from attnlab.lab.task import attempt
+
+        if self.common.store.exists():
+            return InProcess()
+        with meter(console, first.kind.name, 1, 1.0) as progress:
+            finished = attempt(first)
+            progress.advance(first.kind.name)
+        if finished.error:
+            raise failure(finished)
+        return Begun((finished,))
+
+    def _print(
+        self, cells: Sequence[Cell], results: Mapping[str, Sequence[Any]], console: Console
+    ) -> None:
+        from attnlab.lab.cell import config_values
+        from attnlab.lab.network_names import weights_of
+        from attnlab.report.terminal import print_rows, shown
+
+        given = [config_values(cell.config) for cell in cells]
+        rows = [
+            (settings, config_values(row))
+            for cell, settings in zip(cells, given, strict=True)
+            for row in results[cell.key]
+        ]
+        if not rows:
+            return
+        if len(rows) == 1:
+            ((settings, row),) = rows
+            print_rows(["quantity", "value"], list({**settings, **row}.items()), console)
+        else:
+            swept = [n for n in given[0] if any(each[n] != given[0][n] for each in given)]
+            same = ", ".join(f"{n} = {v}" for n, v in given[0].items() if n not in swept)
+            if same:
+                console.print(shown(same, "dim"), soft_wrap=not console.is_terminal)
+            columns = [*swept, *rows[0][1]]
+            table = [[*(settings[n] for n in swept), *row.values()] for settings, row in rows]
+            print_rows(columns, table, console)
+        store = self.common.open(create=False)
+        for cell in cells:
+            path = weights_of(store, cell.kind.name, cell.key)
+            if path is not None:
+                line = f"Weights: {path} (attnlab read {cell.key[:SHORT_KEY]})"
+                console.print(shown(line), soft_wrap=True)
 
 
 def parse(arguments: list[str]) -> Any:
@@ -107,8 +161,40 @@ def parse(arguments: list[str]) -> Any:
             ("common", Annotated[Common, arg(name="")]),
         ],
     )
-    parsed = parse_as(options, rest, f"attnlab run {name}", kind.config.__doc__)
-    return RunOne(study, kind, parsed.config, parsed.common)
+    parsed = [
+        parse_as(options, each, f"attnlab run {name}", kind.config.__doc__)
+        for each in swept(rest, kind)
+    ]
+    return RunCells(study, kind, [each.config for each in parsed], parsed[0].common)
+
+
+def swept(arguments: Sequence[str], kind: CellKind) -> list[list[str]]:
+    """The arguments once for each combination of the lists in them, as in --n 100,200,400.
+
+    A field that is a free text may hold commas of its own: it is no list.
+    """
+    from attnlab.lab.cell import column_types
+
+    hints = typing.get_type_hints(kind.config)
+    free = {n for n, (scalar, _) in column_types(kind.config).items() if scalar is str}
+    free -= {n for n in free if typing.get_origin(hints[n]) is typing.Literal}
+    listed = {f"--{n.replace('_', '-')}" for n in hints if n not in free}
+    choices: list[list[str]] = []
+    before = ""
+    for word in arguments:
+        name, equals, given = word.partition("=")
+        flag = name.replace("_", "-")
+        if equals and flag in listed:
+            choices.append([f"{name}={each}" for each in given.split(",")])
+        elif before in listed and "," in word:
+            choices.append(word.split(","))
+        else:
+            choices.append([word])
+        before = "" if equals else flag
+    total = math.prod(len(each) for each in choices)
+    if total > MOST:
+        raise UserError(f"The lists make {total} cells; a command runs at most {MOST}.")
+    return [list(each) for each in itertools.product(*choices)]
 
 
 def _studies_dir(arguments: Sequence[str]) -> Path | None:

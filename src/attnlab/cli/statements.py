@@ -35,7 +35,7 @@ class Statements(OfScale):
     only: Annotated[
         tuple[str, ...] | None, arg(metavar="ID ...", help_behavior_hint="(default: all)")
     ] = None
-    """Only the statements with these ids."""
+    """Only the statements with these ids, or whose ids begin so."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print a list of objects instead of a table."""
 
@@ -72,13 +72,17 @@ def _chosen(
     if only is None:
         return found
     known = {each.statement.id for group in found.values() for each in group}
+    picked: set[str] = set()
     for name in only:
-        if name not in known:
+        fits = {name} if name in known else {each for each in known if each.startswith(name)}
+        if not fits or not name:
             raise UserError(
                 f"Unknown statement {name!r}; {did_you_mean(name, known, 3)}'attnlab statements' "
                 f"lists the {len(known)} of {', '.join(found)}."
             )
+        picked |= fits
     chosen = {
-        name: [each for each in group if each.statement.id in only] for name, group in found.items()
+        name: [each for each in group if each.statement.id in picked]
+        for name, group in found.items()
     }
     return {name: group for name, group in chosen.items() if group}

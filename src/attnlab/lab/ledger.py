@@ -14,6 +14,8 @@ from attnlab.lab.fault import describe
 from attnlab.lab.judgement import GRADES, UNDECIDED, VERDICTS, Grade, Judgement, Resolution, Verdict
 from attnlab.lab.study import Claim, Missing, Plan, Scale, Study, View
 
+NOT_COMPUTED = "not computed"  # what was measured, where the store lacks a result
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -86,7 +88,7 @@ def judge(study: Study, claim: Claim, seen: View) -> Entry:
     except Missing as cell:
         found = Judgement(
             UNDECIDED,
-            "not computed",
+            NOT_COMPUTED,
             "",
             "",
             f"The store has no result for {cell}; run "
@@ -169,13 +171,19 @@ class Judged:
 
 
 def select(studies: Sequence[Study], wanted: Sequence[str]) -> list[tuple[Study, Claim]]:
-    """The claims with these ids, or all of them; an unknown id is the user's mistake."""
+    """The claims with these ids, or whose ids begin so; all of them where none is named.
+
+    What is the id of a claim means that claim alone. What fits no claim is the user's mistake.
+    """
     every = [(study, claim) for study in studies for claim in study.claims]
     known = {claim.id for _, claim in every}
+    picked = set(known) if not wanted else set()
     for name in wanted:
-        if name not in known:
+        found = {name} if name in known else {each for each in known if each.startswith(name)}
+        if not found or not name:
             raise UserError(
                 f"Unknown claim {name!r}; {did_you_mean(name, known, 3)}'attnlab claims' lists "
                 f"the {len(known)} ids of {', '.join(study.name for study in studies)}."
             )
-    return [(study, claim) for study, claim in every if not wanted or claim.id in wanted]
+        picked |= found
+    return [(study, claim) for study, claim in every if claim.id in picked]

@@ -14,6 +14,7 @@ from attnlab.errors import UserError
 from attnlab.lab.cell import AnyCell, Cell, CellKind
 from attnlab.lab.fault import describe
 from attnlab.lab.judgement import VERDICTS, Judgement, Resolution, Verdict
+from attnlab.lab.network import NamedNetwork, Networks
 from attnlab.lab.statement import Statement
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ __all__ = [
     "Figure",
     "Judgement",
     "Missing",
+    "NamedNetwork",
+    "Networks",
     "Plan",
     "Resolution",
     "Scale",
@@ -107,7 +110,10 @@ class Figure:
 
 @dataclass(frozen=True, repr=False)
 class Study:
-    """What a study exports as `study`: one paper."""
+    """What a study exports as `study`: one paper.
+
+    `networks` gives names to the networks that it ships and stores.
+    """
 
     name: str
     title: str
@@ -118,6 +124,7 @@ class Study:
     figures: tuple[Figure, ...]
     claims: tuple[Claim, ...]
     statements: tuple[Statement, ...] = ()
+    networks: Networks | None = None
 
     def __repr__(self) -> str:
         return (

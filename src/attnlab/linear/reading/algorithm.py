@@ -133,6 +133,7 @@ def read_linear(
     key: PRNGKeyArray | None = None,
     samples: int = SAMPLES,
     sigmas: Sequence[float] | None = None,
+    units: contexts.Units | None = None,
 ) -> LinearReading:
     """Read a network on a problem, in the precision of its weights.
 
@@ -149,6 +150,9 @@ def read_linear(
         The number of contexts at each noise level.
     sigmas
         The noise levels; those of the problem's law unless given.
+    units
+        Of a network that answers scaled contexts: the units to which every context is scaled, and
+        from which the answer is scaled back.
     """
     samples = arguments.integer("samples", samples, 2)
     family_of(weights)  # refuses what is no network
@@ -161,7 +165,7 @@ def read_linear(
         raise UserError("sigmas must hold at least one noise level, got none.")
     lowest, _ = contexts.noise_range(problem.noise)
     contexts.check_noise_free(problem, (*levels, lowest))
-    draws = _Draws(weights, problem, jax.random.key(0) if key is None else key, samples)
+    draws = _Draws(weights, problem, jax.random.key(0) if key is None else key, samples, units)
     with jax.enable_x64(True):
         return _read(draws, levels)
 
@@ -208,18 +212,21 @@ class _Draws:
     problem: NoisyRegression
     key: PRNGKeyArray
     samples: int
+    units: contexts.Units | None = None
 
     def level(self, sigma: float, omegas: Omegas) -> tuple[LevelReading, tuple[LayerAt, ...]]:
         n = self.problem.n
         drawn, oracle, bayes = self._contexts(sigma)
-        w = contexts.answers(LinearTransformer(self.weights), n, drawn.G)
-        layers, overflowed = layers_at(self.weights, omegas, drawn.G, n, sigma)
+        given, back = contexts.in_units(drawn.G, self.units)
+        answer = contexts.answers(LinearTransformer(self.weights), n, given)
+        layers, overflowed = layers_at(self.weights, omegas, given, n, sigma)
+        w = answer * back
         level = LevelReading(
             sigma=sigma,
             loss=Estimate.of(self._half_squares(w, oracle)),
             bayes_loss=Estimate.of(self._half_squares(bayes, oracle)),
             to_bayes=Estimate.of(self._half_squares(w, bayes)),
-            filter=self._filter(drawn.G, w),
+            filter=self._filter(given, answer),
             overflowed=overflowed,
         )
         return level, layers
@@ -229,10 +236,11 @@ class _Draws:
     ) -> tuple[Estimate, Estimate, dict[str, Replacement]]:
         """The losses over the noise law: of the network, of Bayes, and of simpler networks."""
         drawn, oracle, bayes = self._contexts(None)
+        given, back = contexts.in_units(drawn.G, self.units)
 
         def losses(network: Weights) -> np.ndarray:
-            found = contexts.answers(LinearTransformer(network), self.problem.n, drawn.G)
-            return self._half_squares(found, oracle)
+            found = contexts.answers(LinearTransformer(network), self.problem.n, given)
+            return self._half_squares(found * back, oracle)
 
         own = losses(self.weights)
         replaced = {}

@@ -5,7 +5,7 @@ All noise levels have the same X, w and unit noise. The sequences are those of
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -30,6 +30,13 @@ class Contexts(NamedTuple):
 
     G: Float[np.ndarray, "samples p p"]
     sigma: Float[np.ndarray, " samples"]
+
+
+class Units(NamedTuple):
+    """The largest eigenvalue of Sigma, and lambda, of every context that a network is given."""
+
+    largest_eigenvalue: float
+    label_square_sum: float
 
 
 def noise_range(noise: NoiseLaw) -> tuple[float, float]:
@@ -62,6 +69,29 @@ def contexts(
         np.concatenate([part.G for part in parts])[:samples],
         np.concatenate([part.sigma for part in parts])[:samples],
     )
+
+
+def units_of(about: Mapping[str, Any]) -> Units | None:
+    """The units in which a file's network was trained; None where it was trained on raw contexts.
+
+    The regressor's networks answer contexts that were scaled to them (`attnlab.linear.regressor`).
+    """
+    if not {"largest_eigenvalue", "label_square_sum"} <= about.keys():
+        return None
+    return Units(float(about["largest_eigenvalue"]), float(about["label_square_sum"]))
+
+
+def in_units(
+    G: Float[np.ndarray, "samples p p"], units: Units | None
+) -> tuple[Float[np.ndarray, "samples p p"], Float[np.ndarray, "samples 1"]]:
+    """Contexts scaled to the units of a network, and what its answers to them are multiplied by."""
+    if units is None:
+        return G, np.ones((len(G), 1), G.dtype)
+    top, square_sum = np.linalg.eigvalsh(G[:, :-1, :-1])[:, -1], G[:, -1, -1]
+    x, y = np.sqrt(units.largest_eigenvalue / top), np.sqrt(units.label_square_sum / square_sum)
+    scale = np.repeat(x[:, None], G.shape[1], axis=1)
+    scale[:, -1] = y
+    return G * scale[:, :, None] * scale[:, None], (x / y)[:, None]
 
 
 def in_blocks(answer: Callable[..., Answer], *arrays: Float[np.ndarray, "samples *_"]) -> Answer:

@@ -20,6 +20,7 @@ from attnlab.linear.models.network import Network, load
 from attnlab.linear.models.weights import Weights
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.reading.algorithm import SAMPLES, LinearReading, read_linear
+from attnlab.linear.reading.contexts import units_of
 from attnlab.linear.reading.figures import pictures
 from attnlab.linear.reading.tables import tables
 from attnlab.linear.reading.words import sentences
@@ -99,7 +100,8 @@ def read(
         raise UserError("problem must be given, because the network does not name its own.")
     key = jax.random.key(arguments.integer("seed", seed, 0))
     doubled = jax.tree.map(lambda part: np.asarray(part, np.float64), network.weights)
-    numbers = read_linear(doubled, problem, key=key, samples=samples, sigmas=sigmas)
+    units = units_of(network.about)
+    numbers = read_linear(doubled, problem, key=key, samples=samples, sigmas=sigmas, units=units)
     return Reading(Network(doubled, problem, numbers.loss, network.about), numbers)
 
 

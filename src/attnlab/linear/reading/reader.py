@@ -72,6 +72,7 @@ class LinearReader:
         from attnlab.linear.models import files
         from attnlab.linear.reading import export
         from attnlab.linear.reading.algorithm import read_linear
+        from attnlab.linear.reading.contexts import units_of
         from attnlab.linear.reading.figures import pictures
         from attnlab.linear.reading.tables import tables
         from attnlab.linear.reading.words import sentences
@@ -86,8 +87,16 @@ class LinearReader:
             if options.export is not None:
                 export.export_numpy(weights, options.export, about)
                 written.append(f"Export: {options.export}")
-            found = read_linear(weights, problem, key=jax.random.key(seed), samples=samples)
+            units = units_of(about)
+            key = jax.random.key(seed)
+            found = read_linear(weights, problem, key=key, samples=samples, units=units)
             lines = list(sentences(found))
+            if units is not None:
+                lines.append(
+                    "Contexts are scaled to the network's units before it sees them: the largest "
+                    f"eigenvalue of Sigma is {units.largest_eigenvalue:.4g}, the labels' sum of "
+                    f"squares {units.label_square_sum:.4g}; its answers are scaled back."
+                )
             if about.get("loss") is not None:
                 lines.append(f"The file says that it was trained to the loss {about['loss']}.")
             document = {"file": str(path), "about": about, **found.as_dict()}

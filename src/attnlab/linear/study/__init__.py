@@ -20,9 +20,11 @@ from attnlab.linear.study import (
 )
 from attnlab.linear.study.cells import KINDS
 from attnlab.linear.study.grids import cells
+from attnlab.linear.study.networks import LinearNetworks
 
 study = Study(
     name="linear",
+    networks=LinearNetworks(),
     title="Linear transformers as in-context learners",
     source="Vladymyrov, von Oswald, Sandler, Ge, “Linear Transformers are Versatile In-Context "
     "Learners”, NeurIPS 2024, arXiv:2402.14180",

@@ -1,0 +1,114 @@
+"""The names of the networks of this study, for `attnlab weights` and `attnlab read`.
+
+Shipped are "linear/axis/<law>/<depth>", the best run, "linear/axis/<law>/<depth>/<run>", and the
+regressor's "linear/regressor/d<d>-n<n>". A law is written with a dash: uniform-5. A training cell
+stores one network per depth.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attnlab.lab.study import NamedNetwork
+from attnlab.linear.study.questions_networks import FAMILIES
+
+if TYPE_CHECKING:
+    from attnlab.linear.weights.shipped import ShippedNetworks
+    from attnlab.tensor_files import Tensor
+
+
+class LinearNetworks:
+    """Shipped and stored linear transformers."""
+
+    def shipped(self) -> Sequence[NamedNetwork]:
+        """The AXIS networks and those of the regressor."""
+        return [*_axis(), *_regressors()]
+
+    def stored(
+        self, kind: str, config: Mapping[str, Any], weights: Mapping[str, Tensor]
+    ) -> Sequence[NamedNetwork]:
+        """The networks of a training cell, one per depth, the deepest last."""
+        family = FAMILIES.get(str(config.get("family")))
+        depths = sorted({int(n.split("/")[0]) for n in weights if n.split("/")[0].isdigit()})
+        if family is None or not depths:
+            return ()
+        about = {name: config[name] for name in ("noise", "d", "n")}
+        where = f"noise {about['noise']}, d = {about['d']}, n = {about['n']}"
+
+        def saved(depth: int, path: Path) -> None:
+            from attnlab.linear.models import weights as models
+            from attnlab.linear.models.files import save_linear
+
+            parts = {
+                name.partition("/")[2]: tensor.block()
+                for name, tensor in weights.items()
+                if name.startswith(f"{depth}/")
+            }
+            save_linear(path, models.FAMILIES[family](**parts), cell=kind, **about)
+
+        return [
+            NamedNetwork(
+                str(depth),
+                f"{family}, {_layers(depth)}, {where}",
+                lambda path, depth=depth: saved(depth, path),
+            )
+            for depth in depths
+        ]
+
+
+def _axis() -> list[NamedNetwork]:
+    from attnlab.linear.weights.shipped import shipped
+
+    held, found = shipped(), []
+    for law in held.laws:
+        short = f"linear/axis/{law.replace(':', '-')}"
+        runs = held.runs(law)
+        depths = sorted({depth for run in runs for depth in held.depths(law, run)})
+        for depth in depths:
+            best = held.best_run(law, depth)
+            found.append(_axis_network(held, f"{short}/{depth}", law, depth, best, main=True))
+            found += [
+                _axis_network(held, f"{short}/{depth}/{run}", law, depth, run, main=False)
+                for run in runs
+                if depth in held.depths(law, run)
+            ]
+    return found
+
+
+def _axis_network(
+    held: ShippedNetworks, name: str, law: str, depth: int, run: int, *, main: bool
+) -> NamedNetwork:
+    def saved(path: Path) -> None:
+        from attnlab.linear.models.network import save
+
+        save(path, held.network(law, depth, run))
+
+    loss = held.recorded_loss(law, run, depth)[0]
+    about = f"AXIS, {_layers(depth)}, noise {law}, run {run}, recorded loss {loss:.3g}"
+    return NamedNetwork(name, about, saved, main)
+
+
+def _regressors() -> list[NamedNetwork]:
+    from attnlab.linear.regressor.shipped import shipped
+
+    def saved(file: str, path: Path) -> None:
+        with resources.as_file(resources.files("attnlab.linear.weights") / file) as source:
+            shutil.copyfile(source, path)
+
+    return [
+        NamedNetwork(
+            f"linear/regressor/d{each.d}-n{each.n}",
+            f"of the regressor, DIAG with free omegas, {_layers(len(each.omegas))}, d = {each.d}, "
+            f"n = {each.n}",
+            lambda path, file=each.name: saved(file, path),
+        )
+        for each in shipped()
+    ]
+
+
+def _layers(depth: int) -> str:
+    return "1 layer" if depth == 1 else f"{depth} layers"

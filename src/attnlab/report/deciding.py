@@ -1,0 +1,47 @@
+"""Which command would decide a claim that is undecided here.
+
+A note names it: in quotes as a whole command, or as the scale that decides. The lab turns a verdict
+without resolution into undecided by itself; such a note names none, and the next larger scale of
+the study is the one that looks more closely.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from attnlab.lab.ledger import Entry
+from attnlab.lab.study import SCALES
+
+COMMAND = re.compile(r"'(attnlab reproduce [^']+)'")
+SCALE = re.compile(r"\bscale '?(quick|standard|paper)\b", re.IGNORECASE)
+NOTHING = ""
+
+
+def command_for(entry: Entry, seed: int = 0) -> str:
+    """The command that decides an undecided claim; "" where none does."""
+    if entry.decided or entry.broken:
+        return NOTHING
+    named = COMMAND.search(entry.note)
+    if named:
+        return named[1]
+    found = SCALE.search(entry.note)
+    scale = found[1] if found else _next(entry.scale)
+    if scale == NOTHING:
+        return NOTHING
+    again = f" --seed {seed}" if seed else ""
+    return f"attnlab reproduce {entry.study} --scale {scale}{again}"
+
+
+def by_command(entries: Iterable[Entry], seed: int = 0) -> dict[str, list[Entry]]:
+    """The undecided claims, grouped by the command that decides them; "" comes last."""
+    groups: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if not entry.decided:
+            groups.setdefault(command_for(entry, seed), []).append(entry)
+    return {name: groups[name] for name in sorted(groups, key=lambda name: (not name, name))}
+
+
+def _next(scale: str) -> str:
+    place = SCALES.index(scale) + 1
+    return SCALES[place] if place < len(SCALES) else NOTHING
