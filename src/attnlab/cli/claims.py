@@ -30,7 +30,7 @@ class Claims(OfScale):
 
     For example:
       attnlab claims
-      attnlab claims separation --only theorem-6.2-zero
+      attnlab claims separation --only theorem-6.2
       attnlab claims --json > ledger.json
       attnlab claims random --compare quick paper
     """
