@@ -10,6 +10,7 @@ from .simulation import sign_sums as sign_sums
 from .simulation import simulate as simulate
 from .theory import best_width as best_width
 from .theory import cap as cap
+from .theory import failure_from as failure_from
 from .theory import fire_steps as fire_steps
 from .theory import hoeffding_constant as hoeffding_constant
 from .theory import lemma_4_1_linear as lemma_4_1_linear
@@ -21,4 +22,6 @@ from .theory import neuron_law as neuron_law
 from .theory import success as success
 from .theory import success_bounds as success_bounds
 from .theory import success_from as success_from
+from .theory import success_with_drawn_rows as success_with_drawn_rows
+from .theory import width_range as width_range
 from .theory import zero_dimension as zero_dimension

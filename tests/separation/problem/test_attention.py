@@ -35,6 +35,16 @@ def test_cross_attention_sets_differ_only_in_the_spike_of_the_keys():
     assert pair.keys(0)[7, 0] == pytest.approx(0.01 * pair.unit, rel=1e-15)
 
 
+def test_the_spike_of_d0_may_sit_in_a_row_of_its_own():
+    pair = SelfAttentionPair(12, 6, spike_row=5, zero_row=2)
+    for label, row in ((0, 2), (1, 5)):
+        np.testing.assert_array_equal(np.flatnonzero(pair.keys(label)[:, 0]), [row])
+        assert pair.row(label) == row
+    assert (pair.spike_class, pair.zero_class) == (1, 2)
+    with pytest.raises(UserError, match="zero_row must be an integer from 0 to n - 1 = 11, got 12"):
+        SelfAttentionPair(12, 6, zero_row=12)
+
+
 @pytest.mark.parametrize("pair_type", PAIRS)
 @pytest.mark.parametrize(("n", "d", "spike_row"), [(2, 4, 1), (4, 4, 3), (12, 6, 5), (5, 7, 4)])
 def test_distinct_rows_with_their_counts_rebuild_the_matrix(pair_type, n, d, spike_row):

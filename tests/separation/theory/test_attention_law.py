@@ -43,6 +43,7 @@ def brute_force(pair, X, V, offset):
 
 def law_of(pair, X, V, offset):
     law = theory.neuron_law(pair, AttentionNetwork(7, offset, X=X, V=V))
+    assert Fraction(law.spoil) == 1 - Fraction(law.q)
     return [Fraction(x) for x in (law.q, law.r, law.fire, *law.exceed)]
 
 
@@ -64,6 +65,41 @@ def test_the_law_equals_all_sign_vectors_on_full_attention(pair_type, n, d, data
     matrix = np.eye(d) if X == "identity" else np.ones((d, d))
     for offset in (0.1, 0.03):
         assert law_of(pair, X, "identity", offset) == brute_force(pair, matrix, np.eye(d), offset)
+
+
+@pytest.mark.parametrize("pair_type", PAIRS)
+@pytest.mark.parametrize(("n", "d"), SIZES)
+@pytest.mark.parametrize("data", [*DATA, (0.6, 1.2, 0.2, 0.8)])
+@pytest.mark.parametrize("X", ["identity", "ones"])
+def test_the_law_equals_brute_force_where_the_datasets_have_their_spikes_in_different_rows(
+    pair_type, n, d, data, X
+):
+    matrix = np.eye(d) if X == "identity" else np.ones((d, d))
+    for spike_row, zero_row in ((0, 1), (n - 1, 0), (0, (d - 2) % n)):
+        pair = pair_type(n, d, *data, spike_row, zero_row)
+        expected = brute_force(pair, matrix, np.eye(d), 0.1)
+        assert law_of(pair, X, "identity", 0.1) == expected
+
+
+def test_weights_may_not_single_out_a_class_where_the_spikes_are_of_different_classes():
+    X = np.eye(22)
+    X[1, 1] = 2.0
+    theory.success(SelfAttentionPair(200, 22), AttentionNetwork(X=X))
+    with pytest.raises(UserError, match="X must treat all classes"):
+        theory.success(SelfAttentionPair(200, 22, zero_row=1), AttentionNetwork(X=X))
+
+
+@pytest.mark.parametrize("pair_type", PAIRS)
+@pytest.mark.parametrize("X", ["identity", "ones"])
+def test_drawn_rows_are_the_mean_over_all_pairs_of_rows(pair_type, X):
+    network = AttentionNetwork(3, X=X)
+    data = (0.6, 1.2, 0.2, 0.8)
+    found = theory.success_with_drawn_rows(pair_type(8, 6, *data), network).value
+    every = [
+        theory.success(pair_type(8, 6, *data, one, zero), network).value
+        for one, zero in product(range(8), repeat=2)
+    ]
+    assert found == pytest.approx(np.mean(every), rel=1e-12)
 
 
 @pytest.mark.parametrize("pair_type", PAIRS)

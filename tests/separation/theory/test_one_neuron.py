@@ -14,7 +14,7 @@ from tests.separation.paper_sweeps import attention_laws, attention_sweeps
 
 
 def law(q, r, fire=0.25, exceed=(0.0, 0.0, 0.0)):
-    return NeuronLaw(q, r, fire, exceed, margin=1.0)
+    return NeuronLaw(q, r, fire, exceed, spoil=1 - q, margin=1.0)
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
@@ -87,3 +87,29 @@ def test_a_network_nobody_can_spoil_has_q_exactly_one():
         one = theory.neuron_law(SelfAttentionPair(4 * (d - 2), d), AttentionNetwork(offset=0.5))
         assert one.q == 1
         assert theory.best_width(one).real == math.inf
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.floats(1e-6, 0.2), st.floats(0.05, 0.9), st.floats(0.01, 0.6))
+def test_the_widths_that_serve_are_those_found_one_by_one(spoil, ratio, goal):
+    one = law(1 - spoil, (1 - spoil) * ratio)
+    good = [m for m in range(1, 2000) if 1 - one.q**m + one.r**m <= goal]
+    found = theory.width_range(one, goal)
+    if not good:
+        assert found is None or found[0] >= 2000
+        return
+    assert found is not None
+    least, largest = found
+    assert least == good[0]
+    assert largest == good[-1] or good[-1] == 1999
+
+
+def test_a_tiny_failure_keeps_its_digits():
+    pair, network = SelfAttentionPair(10_000, 202), AttentionNetwork(X="ones")
+    one = theory.neuron_law(pair, network)
+    assert theory.failure_from(one, 200) == pytest.approx(200 * one.spoil + one.r**200, rel=1e-6)
+    assert theory.failure_from(one, 200) < 1e-10
+    silent = law(1.0, 0.75)
+    assert theory.failure_from(silent, 1000) == pytest.approx(0.75**1000, rel=1e-12)
+    assert theory.width_range(silent, 1e-3) == (25, 10**9)
+    assert theory.width_range(law(0.0, 0.0), 0.5) is None

@@ -71,6 +71,7 @@ class SpikedPair(ABC):
     b: float = 0.2
     c: float = 0.8
     spike_row: int = 0
+    zero_row: int | None = None
 
     def __post_init__(self) -> None:
         arguments.integer("d", self.d, 4)
@@ -82,11 +83,15 @@ class SpikedPair(ABC):
         for name in ("a0", "a1", "b", "c"):
             # An int such as b=1 becomes the float that the annotation promises.
             object.__setattr__(self, name, arguments.non_negative(name, getattr(self, name)))
-        row = self.spike_row
-        if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < self.n:
-            raise UserError(
-                f"spike_row must be an integer from 0 to n - 1 = {self.n - 1}, got {row!r}."
-            )
+        for name in ("spike_row", "zero_row"):
+            row = getattr(self, name)
+            if name == "zero_row" and row is None:
+                continue
+            is_row = isinstance(row, int | np.integer) and not isinstance(row, bool)
+            if not is_row or not 0 <= row < self.n:
+                raise UserError(
+                    f"{name} must be an integer from 0 to n - 1 = {self.n - 1}, got {row!r}."
+                )
         departures = self.departures()
         if departures:
             message = f"Outside Definition 6.1: {'; '.join(departures)}."
@@ -131,8 +136,17 @@ class SpikedPair(ABC):
 
     @property
     def spike_class(self) -> int:
-        """The class, 0 to k - 1, of the spike row."""
+        """The class, 0 to k - 1, of the spike row on D1."""
         return self.spike_row % self.classes
+
+    @property
+    def zero_class(self) -> int:
+        """The class, 0 to k - 1, of the spike row on D0."""
+        return self.row(0) % self.classes
+
+    def row(self, label: int) -> int:
+        """The row that carries the spike in one dataset."""
+        return self.spike_row if label or self.zero_row is None else self.zero_row
 
     @property
     def unit(self) -> float:
@@ -145,19 +159,19 @@ class SpikedPair(ABC):
 
     def queries(self, label: int) -> Float[np.ndarray, "n d"]:
         """A_1, all n rows."""
-        return self._matrix(self.query_spike(arguments.label(label)))
+        return self._matrix(self.query_spike(arguments.label(label)), self.row(label))
 
     def keys(self, label: int) -> Float[np.ndarray, "n d"]:
         """A_2 = A_3, all n rows."""
-        return self._matrix(self.key_spike(arguments.label(label)))
+        return self._matrix(self.key_spike(arguments.label(label)), self.row(label))
 
     def distinct_queries(self, label: int) -> DistinctRows:
         """A_1 without repetitions."""
-        return self._distinct(self.query_spike(arguments.label(label)))
+        return self._distinct(self.query_spike(arguments.label(label)), self.row(label))
 
     def distinct_keys(self, label: int) -> DistinctRows:
         """A_2 = A_3 without repetitions."""
-        return self._distinct(self.key_spike(arguments.label(label)))
+        return self._distinct(self.key_spike(arguments.label(label)), self.row(label))
 
     def departures(self) -> tuple[str, ...]:
         """The conditions of Definition 6.1 that the parameters do not meet, in words."""
@@ -176,15 +190,15 @@ class SpikedPair(ABC):
         ]
         return tuple(found)
 
-    def _matrix(self, spike: float) -> Float[np.ndarray, "n d"]:
+    def _matrix(self, spike: float, row: int) -> Float[np.ndarray, "n d"]:
         A = np.zeros((self.n, self.d))
-        A[self.spike_row, 0] = spike
+        A[row, 0] = spike
         A[:, 1:-1] = np.tile(self.b * np.eye(self.classes), (self.copies, 1))
         A[:, -1] = self.c
         return A * self.unit
 
-    def _distinct(self, spike: float) -> DistinctRows:
-        k, s, repeated = self.classes, self.spike_class, int(self.copies > 1)
+    def _distinct(self, spike: float, row: int) -> DistinctRows:
+        k, s, repeated = self.classes, row % self.classes, int(self.copies > 1)
         others = np.delete(np.arange(k), s)
         rows = np.zeros((k + repeated, self.d))
         rows[0, 0] = spike
@@ -212,7 +226,10 @@ class SelfAttentionPair(SpikedPair):
     b, c
         Entry at a token's class, and entry of the last column; all in units of sqrt(log n).
     spike_row
-        The token that carries the spike, the same one in both datasets.
+        The token that carries the spike.
+    zero_row
+        The token that carries it on D0; None for the same one in both datasets. The paper does not
+        say which of the two it means. `success_with_drawn_rows` draws both rows independently.
     """
 
     def query_spike(self, label: int) -> float:

@@ -6,14 +6,24 @@ one only says what to compute, what to draw and what to check.
 """
 
 from attnlab.lab.study import Study
-from attnlab.separation.study import claims_lemmas, claims_sweeps, claims_theorems
+from attnlab.separation.study import (
+    claims_experiment,
+    claims_lemmas,
+    claims_panels,
+    claims_regression,
+    claims_theorems,
+)
 from attnlab.separation.study.cells_attention import attention
-from attnlab.separation.study.cells_lemmas import sign_sums, tensor_form
+from attnlab.separation.study.cells_lemmas import sign_sums, sign_tail, tensor_form, worst_entries
 from attnlab.separation.study.cells_map import success_map
 from attnlab.separation.study.cells_regression import regression
+from attnlab.separation.study.cells_rows import spike_rows
+from attnlab.separation.study.cells_theorem import least_dimension, theorem
 from attnlab.separation.study.figures_sweeps import SWEEPS
+from attnlab.separation.study.figures_theorem import THEOREM
 from attnlab.separation.study.figures_theory import MAPS, THEORY
 from attnlab.separation.study.grids import cells
+from attnlab.separation.study.statements import STATEMENTS
 
 study = Study(
     name="separation",
@@ -23,10 +33,28 @@ study = Study(
     summary="Random neurons with a threshold read the output of an attention layer. On two "
     "datasets that differ in one spiked token, softmax attention lets a neuron fire on one and "
     "none on the other; linear attention averages the spike away. The paper proves this for large "
-    "sizes and samples it at small ones; here the probability of success is computed exactly and "
-    "sampled, and the theorem is compared with both.",
-    kinds=(attention, regression, sign_sums, tensor_form, success_map),
+    "sizes and samples it at small ones; here the probability of success is computed exactly at "
+    "both, and the experiments are repeated.",
+    kinds=(
+        attention,
+        regression,
+        sign_sums,
+        sign_tail,
+        worst_entries,
+        tensor_form,
+        success_map,
+        theorem,
+        least_dimension,
+        spike_rows,
+    ),
     cells=cells,
-    figures=(*SWEEPS, *MAPS, *THEORY),
-    claims=(*claims_theorems.CLAIMS, *claims_lemmas.CLAIMS, *claims_sweeps.CLAIMS),
+    figures=(*SWEEPS, *THEOREM, *MAPS, *THEORY),
+    claims=(
+        *claims_theorems.CLAIMS,
+        *claims_lemmas.CLAIMS,
+        *claims_regression.CLAIMS,
+        *claims_panels.CLAIMS,
+        *claims_experiment.CLAIMS,
+    ),
+    statements=STATEMENTS,
 )

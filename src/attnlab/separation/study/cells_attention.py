@@ -7,6 +7,8 @@ cross.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -23,6 +25,14 @@ from attnlab.separation.problem import (
 from attnlab.separation.study.sampled import Sampled, sample
 
 PAIRS = {"self": SelfAttentionPair, "cross": CrossAttentionPair}
+
+
+@contextmanager
+def outside_definition_allowed() -> Iterator[None]:
+    """The sweeps leave Definition 6.1 on purpose; their rows or titles say where."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DefinitionWarning)
+        yield
 
 
 @dataclass(frozen=True)
@@ -62,9 +72,7 @@ class AttentionPoint:
     def problem(self) -> SpikedPair:
         """The two datasets."""
         arguments.one_of("model", self.model, PAIRS)
-        with warnings.catch_warnings():
-            # The sweeps leave Definition 6.1 on purpose, and the row says where.
-            warnings.simplefilter("ignore", DefinitionWarning)
+        with outside_definition_allowed():
             return PAIRS[self.model](self.n, self.d, self.a0, self.a1, self.b, self.c)
 
     def network(self) -> AttentionNetwork:

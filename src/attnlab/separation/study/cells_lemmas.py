@@ -1,7 +1,11 @@
-"""Cells of the lemmas: sums of random signs (Lemmas 4.1, 4.2), and the tensor form of attention."""
+"""Cells of the lemmas: sums of random signs (Lemmas 4.1, 4.2), and the tensor form of attention.
+
+The sums are sampled on uniform data, and their tails are exact on two-level data.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,9 +14,17 @@ import numpy as np
 from attnlab import arguments
 from attnlab.lab.cell import CellKind, seed_of
 from attnlab.separation import simulation, theory
-from attnlab.separation.models import Kind, attention_output, tensor_attention_output
+from attnlab.separation.models import (
+    NETWORKS,
+    Kind,
+    RegressionNetwork,
+    attention_output,
+    normalise,
+    tensor_attention_output,
+)
 from attnlab.separation.models.tensor_form import require_small
 from attnlab.separation.problem import RegressionPair
+from attnlab.separation.problem.regression import HIGH, LOW, SPIKE
 from attnlab.separation.rademacher import generators
 from attnlab.stats import Estimate
 
@@ -80,6 +92,81 @@ def run_sign_sums(config: SignSums) -> SignSumsResult:
 
 
 @dataclass(frozen=True)
+class SignTail:
+    """The exact tail Pr[|<f, sigma>| > t] on two-level data, with Hoeffding's bounds on it."""
+
+    n: int = 1000
+    """Number of coordinates."""
+    label: int = 0
+    """0 for D0, 1 for D1."""
+    kind: Literal["softmax", "linear"] = "linear"
+    """f_exp on D0, or f_lin."""
+    share: float = 0.5
+    """The share of coordinates at 1.4 log n; the others are at log n."""
+    t: float = 0.5
+    """The threshold of the sum."""
+
+
+@dataclass(frozen=True)
+class SignTailResult:
+    """The tail, and Hoeffding's bound for this data and for the worst data of the dataset."""
+
+    tail: float
+    hoeffding: float
+    worst: float
+
+
+def run_sign_tail(config: SignTail) -> SignTailResult:
+    """The tail from the law of one neuron with threshold t, for both signs."""
+    problem = RegressionPair(config.n, "two-level", config.share)
+    law = theory.neuron_law(problem, RegressionNetwork(1, config.t))
+    which = NETWORKS[1:].index((config.kind, config.label))
+    levels = problem.draw(generators(0, 1)[0])
+    f = normalise(problem.spiked(levels) if config.label else levels, config.kind)[0]
+    worst = theory.log_worst_tail(config.n, config.kind, config.label, config.t)
+    return SignTailResult(
+        2 * law.exceed[which], theory.hoeffding_tail(f, config.t), 2 * math.exp(worst)
+    )
+
+
+@dataclass(frozen=True)
+class WorstEntries:
+    """The extreme entries of f over D0 and D1, which the proofs of Lemmas 4.1 and 4.2 bound."""
+
+    n: int = 1000
+    """Number of coordinates."""
+
+
+@dataclass(frozen=True)
+class WorstEntriesResult:
+    """Each extreme over all data of Definition 3.8."""
+
+    linear_on_d0: float  # largest entry
+    softmax_on_d0: float
+    linear_on_d1: float
+    softmax_spike: float  # smallest entry at the spike of D1
+    softmax_other: float  # largest entry elsewhere
+
+
+def run_worst_entries(config: WorstEntries) -> WorstEntriesResult:
+    """A largest entry is high among low ones; the spike's smallest has only high ones beside it."""
+    n = arguments.integer("n", config.n, 2)
+
+    def weight(kind: Kind, entry: float, *others: tuple[float, int]) -> float:
+        levels = np.array([entry, *(level for level, _ in others)]) * math.log(n)
+        counts = np.array([1.0, *(count for _, count in others)])
+        return float(normalise(levels, kind, counts)[0])
+
+    return WorstEntriesResult(
+        weight("linear", HIGH, (LOW, n - 1)),
+        weight("softmax", HIGH, (LOW, n - 1)),
+        weight("linear", SPIKE, (LOW, n - 1)),
+        weight("softmax", SPIKE, (HIGH, n - 1)),
+        weight("softmax", HIGH, (SPIKE, 1), (LOW, n - 2)),
+    )
+
+
+@dataclass(frozen=True)
 class TensorForm:
     """Claims C.3 and C.5: attention by the tensor form A_1 (x) A_2, compared with attention."""
 
@@ -118,6 +205,10 @@ def run_tensor_form(config: TensorForm) -> TensorFormResult:
 
 
 sign_sums = CellKind("separation_sign_sums", SignSums, SignSumsResult, run_sign_sums, version=2)
+sign_tail = CellKind("separation_sign_tail", SignTail, SignTailResult, run_sign_tail)
+worst_entries = CellKind(
+    "separation_worst_entries", WorstEntries, WorstEntriesResult, run_worst_entries
+)
 tensor_form = CellKind(
     "separation_tensor_form", TensorForm, TensorFormResult, run_tensor_form, version=2
 )

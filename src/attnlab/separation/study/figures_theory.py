@@ -1,11 +1,10 @@
-"""Pictures of the exact law and of the lemmas: maps, thresholds, dimensions and sums of signs."""
+"""Pictures of the exact law and of the lemmas: maps, thresholds and sums of signs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
 from attnlab.lab.study import Figure, View
-from attnlab.separation import theory
 from attnlab.separation.models import Kind
 from attnlab.separation.study import grids
 from attnlab.separation.study.figures_sweeps import NAMES, SUCCESS, X_TEXT, Rows
@@ -89,53 +88,6 @@ def _draw_offsets(rows: Rows) -> Drawn:
     return alt.layer(lines, alt.Chart(marks).mark_rule(strokeDash=[4, 4]).encode(x="at:Q"))
 
 
-def _dimension_rows(view: View) -> Rows:
-    return [
-        {
-            "b": b,
-            "X": X_TEXT[x],
-            "d": cell.config.d,
-            "spoiled": 1 - view.row(cell).zero,
-            "predicted_d": _predicted(b),
-        }
-        for x in grids.XS
-        for b in grids.DIMENSION_BS
-        for cell in grids.dimension_sweep(b, x)
-    ]
-
-
-def _predicted(b: float) -> float:
-    return theory.zero_dimension(b, 0.1, 15, grids.DELTA)
-
-
-def _draw_dimension(rows: Rows) -> Drawn:
-    import altair as alt
-
-    ones = [row for row in rows if row["X"] == X_TEXT["ones"] and row["spoiled"] > 1e-6]
-    colour = alt.Color("b:O", title="b", scale=alt.Scale(scheme="viridis"))
-    lines = (
-        alt.Chart(alt.Data(values=ones))
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("d:Q", title="dimension d", scale=alt.Scale(type="log")),
-            y=alt.Y(
-                "spoiled:Q",
-                title="probability that a zero claim breaks",
-                scale=alt.Scale(type="log", domain=[1e-6, 1]),
-            ),
-            color=colour,
-        )
-    )
-    predicted = [{"b": b, "d": _predicted(b)} for b in grids.DIMENSION_BS]
-    rules = (
-        alt.Chart(alt.Data(values=predicted))
-        .mark_rule(strokeDash=[4, 4])
-        .encode(x="d:Q", color=colour)
-    )
-    level = alt.Chart(alt.Data(values=[{"at": grids.DELTA}])).mark_rule().encode(y="at:Q")
-    return alt.layer(lines, rules, level)
-
-
 def _sum_rows(view: View) -> Rows:
     return [
         {
@@ -170,14 +122,6 @@ def _draw_sums(rows: Rows) -> Drawn:
 MAPS = tuple(_map_figure(plane, x) for plane in grids.PLANES for x in grids.XS)
 THEORY = (
     *(_offset_figure(x) for x in grids.XS),
-    Figure(
-        id="dimension",
-        title="The dimension that the zero claims need, X = 1",
-        caption="Exact probability that F_lin(D1), F_exp(D0) or F_lin(D0) is not zero, at n = 5040 "
-        "and m = 15. Dashed: 2 (b/0.1)² log(m/δ); solid level: δ = 0.01.",
-        data=_dimension_rows,
-        draw=_draw_dimension,
-    ),
     Figure(
         id="sign-sums",
         title="Random sums of attention weights (Lemmas 4.1 and 4.2)",

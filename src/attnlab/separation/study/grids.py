@@ -17,10 +17,10 @@ from attnlab.lab.study import SCALES, Scale
 from attnlab.separation.models import KINDS, Kind, paper_width, regression_width
 from attnlab.separation.study.cells_attention import AttentionPoint, attention
 from attnlab.separation.study.cells_lemmas import SignSums, TensorForm, sign_sums, tensor_form
-from attnlab.separation.study.cells_map import SuccessMap, divisors, success_map
+from attnlab.separation.study.cells_map import SuccessMap, success_map
 from attnlab.separation.study.cells_regression import RegressionPoint, regression
+from attnlab.separation.study.grids_theory import DELTA, theory_groups
 
-DELTA = 0.01
 X = Literal["identity", "ones"]
 XS: tuple[X, X] = ("identity", "ones")
 FIGURE_OF: dict[X, str] = {"identity": "4", "ones": "5"}
@@ -29,10 +29,6 @@ PLANES: tuple[Literal["d-m", "a0-a1"], ...] = ("d-m", "a0-a1")
 # Panel -> the parameter it sweeps.
 PANELS = {"a": "n", "b": "d", "c": "m", "d": "a1", "e": "a0", "f": "c"}
 PANEL_DS = (4, 6, 10, 18, 34, 66)  # of panel (b)
-DIMENSION_BS = (0.15, 0.2, 0.3, 0.4)
-
-# n with many divisors, so that d = k + 2 can take many values.
-MANY_DIVISORS = 5040
 
 
 def attention_cell(seed: int, **parameters) -> Cell:
@@ -82,6 +78,15 @@ def regression_sweep(panel: str, scale: Scale, seed: int) -> list[Cell]:
     return [regression(RegressionPoint(n, m, seed=seed)) for n, m in points]
 
 
+def thinned(panel: str, scale: Scale) -> str:
+    """What a scale leaves out of a panel, named by figure and letter; empty if nothing."""
+    number, letter = panel
+    if number != "3":
+        return ""
+    shown, every = (len(regression_sweep(letter, each, 0)) for each in (scale, SCALES[-1]))
+    return "" if shown == every else f"{shown} of the {every} points of Figure 3({letter})"
+
+
 def two_level_sweep() -> list[Cell]:
     """The exact law of the regression model on data half at log n, half at 1.4 log n."""
     return [
@@ -95,23 +100,10 @@ def sign_sum_cells(kind: Kind, label: int, seed: int) -> list[Cell]:
     return [sign_sums(SignSums(n, label, kind, seed=seed)) for n in (100, 250, 500, 1000, 2000)]
 
 
-def informative_sign_sums(seed: int) -> Cell:
-    """Lemma 4.1, part 2 at an n where its bound is below 1."""
-    return sign_sums(SignSums(2**22, 0, "softmax", samples=30, seed=seed), cost=60.0)
-
-
 def offset_sweep(d: int, x: X) -> list[Cell]:
     """Thresholds (c + o) sqrt(log n) other than the paper's o = 0.1, at twice its width."""
     offsets = [round(0.05 * i, 2) for i in range(1, 25)]
     return [law_cell(n=256, d=d, m=30, x=x, offset=offset) for offset in offsets]
-
-
-def dimension_sweep(b: float, x: X) -> list[Cell]:
-    """Every d up to 602 that n = 5040 allows: from which of them on do the zero claims hold?"""
-    return [
-        law_cell(n=MANY_DIVISORS, d=k + 2, m=15, x=x, b=b, c=round(1 - b, 3))
-        for k in divisors(MANY_DIVISORS, 600)
-    ]
 
 
 def cross_cell(x: X, seed: int, *, offset: float = 0.1, m: int = 15) -> Cell:
@@ -141,7 +133,6 @@ def cells(scale: Scale, seed: int) -> list[AnyCell]:
     cross = [cross_cell(x, seed, offset=o, m=m) for o, m in ((0.1, 15), (0.5, 30)) for x in XS]
     panels += [[*cross, *(independent_cell(x, seed) for x in XS)]]
     laws = [[point for d in PANEL_DS for point in offset_sweep(d, x)] for x in XS]
-    laws += [[point for b in DIMENSION_BS for point in dimension_sweep(b, x)] for x in XS]
     up_to = SCALES[: SCALES.index(scale) + 1]
     regressions = [regression_sweep(panel, each, seed) for each in up_to for panel in "ab"]
     sums = [point for k in KINDS for label in (0, 1) for point in sign_sum_cells(k, label, seed)]
@@ -151,7 +142,7 @@ def cells(scale: Scale, seed: int) -> list[AnyCell]:
         *one_sweep_per_group(regressions, cost=10.0),
         *one_sweep_per_group([two_level_sweep()]),
         *one_sweep_per_group([sums]),
-        informative_sign_sums(seed),
+        *one_sweep_per_group(theory_groups(), cost=0.2),
         *one_sweep_per_group([tensor_cells(seed)]),
         *(map_cell(plane, x) for plane in PLANES for x in XS),
     ]

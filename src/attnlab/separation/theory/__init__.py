@@ -11,7 +11,16 @@ from attnlab.separation.theory.bounds import (
     lemma_4_2_softmax,
     zero_dimension,
 )
-from attnlab.separation.theory.one_neuron import BestWidth, NeuronLaw, best_width, cap, success_from
+from attnlab.separation.theory.drawn_rows import success_with_drawn_rows
+from attnlab.separation.theory.one_neuron import (
+    BestWidth,
+    NeuronLaw,
+    best_width,
+    cap,
+    failure_from,
+    success_from,
+    width_range,
+)
 from attnlab.separation.theory.regression_bounds import (
     SuccessBounds,
     chernoff,
@@ -19,6 +28,12 @@ from attnlab.separation.theory.regression_bounds import (
     success_bounds,
 )
 from attnlab.separation.theory.success_law import neuron_law, success
+from attnlab.separation.theory.worst_case import (
+    log_worst_tail,
+    log_zero_failure,
+    worst_norm,
+    worst_share,
+)
 
 __all__ = [
     "BestWidth",
@@ -27,6 +42,7 @@ __all__ = [
     "best_width",
     "cap",
     "chernoff",
+    "failure_from",
     "fire_steps",
     "hoeffding_constant",
     "hoeffding_tail",
@@ -35,10 +51,16 @@ __all__ = [
     "lemma_4_2_linear",
     "lemma_4_2_linear_printed",
     "lemma_4_2_softmax",
+    "log_worst_tail",
+    "log_zero_failure",
     "neuron_law",
     "spike_decides",
     "success",
     "success_bounds",
     "success_from",
+    "success_with_drawn_rows",
+    "width_range",
+    "worst_norm",
+    "worst_share",
     "zero_dimension",
 ]

@@ -7,7 +7,8 @@ has one of at most four scores: the spike row, the rest of its class, and a row 
 whose own sign is + (if K > 0) or - (if K < d - 3). Ours; the paper only samples.
 
 The classes other than the spike row's look alike, so three of them stand for all: that of the
-query ("own"), a second one, and a third one with the multiplicity of all that remain.
+query ("own"), a second one, and a third one with the multiplicity of all that remain. Where the
+spike rows of D0 and D1 are of different classes, both classes' signs are part of a state.
 """
 
 import math
@@ -46,6 +47,8 @@ def attention_law(pair: SpikedPair, network: AttentionNetwork) -> NeuronLaw:
     # NaN marks rows that do not occur in a state, and compares as not exceeding.
     fires = np.logical_or.reduce(exceeds(scores, tau), axis=1)
     weights = binomial_weights(pair.d - 3) / 8
+    if pair.zero_class != pair.spike_class:
+        fires, weights = _two_classes(fires), binomial_weights(pair.d - 4) / 16
     silent = ~fires
     quiet = silent[1] & silent[2] & silent[3]
     e, *exceed = (_probability(each, weights) for each in fires)
@@ -54,12 +57,31 @@ def attention_law(pair: SpikedPair, network: AttentionNetwork) -> NeuronLaw:
         r=_probability(quiet & silent[0], weights),
         fire=e,
         exceed=(exceed[0], exceed[1], exceed[2]),
+        spoil=_probability(~quiet, weights),
         margin=margin / pair.unit,
         tied=bool((distance <= TIE).any()),
     )
 
 
-def _probability(event: Bool[np.ndarray, "8 K"], weights: Float[np.ndarray, " K"]) -> float:
+def _two_classes(fires: Bool[np.ndarray, "4 8 K"]) -> Bool[np.ndarray, "4 16 J"]:
+    """The states where the spike rows of D0 and D1 are of different classes.
+
+    A state has the signs at column 1, column d and both classes, and the number J of + signs among
+    the other d - 4. To a network, the other dataset's class is one of those that look alike.
+    """
+    found = []
+    J = np.arange(fires.shape[-1] - 1)
+    for first, last, zero, one in product((0, 1), repeat=4):
+        by_label = {0: (zero, one), 1: (one, zero)}
+        states = []
+        for network, (_, label) in enumerate(NETWORKS):
+            own, other = by_label[label]
+            states.append(fires[network, 4 * first + 2 * last + own, J + other])
+        found.append(states)
+    return np.array(found).swapaxes(0, 1)
+
+
+def _probability(event: Bool[np.ndarray, "corners K"], weights: Float[np.ndarray, " K"]) -> float:
     """The probability of a set of states; exactly 1 for all of them."""
     # The rounded weights of many classes need not add up to exactly 1.
     return 1.0 if event.all() else float((event * weights).sum())
@@ -97,7 +119,7 @@ def _rows(pair: SpikedPair, spike: float) -> Float[np.ndarray, "5 6"]:
 
 def _counts(pair: SpikedPair) -> Float[np.ndarray, " 5"]:
     """How many rows each of them stands for."""
-    t, k = pair.copies, pair.classes
+    t, k = float(pair.copies), pair.classes
     return np.array([1.0, t - 1, t, t * (k > 2), t * max(k - 3, 0)])
 
 
@@ -107,7 +129,10 @@ def _reduced(name: str, M: str | Float[np.ndarray, "d d"], pair: SpikedPair) -> 
         return np.eye(6) if M == "identity" else np.ones((6, 6))
     if M.shape != (pair.d, pair.d):
         raise UserError(f"{name} must have shape ({pair.d}, {pair.d}) to match d, got {M.shape}.")
-    others = np.delete(np.arange(1, pair.d - 1), pair.spike_class)
+    classes = np.arange(1, pair.d - 1)
+    if pair.zero_class != pair.spike_class:
+        _require_exchangeable(name, M, [0, pair.d - 1], classes)
+    others = np.delete(classes, pair.spike_class)
     special = [0, pair.d - 1, 1 + pair.spike_class]
     _require_exchangeable(name, M, special, others)
     # Where there are fewer than three other classes, the rows that need them have count 0.

@@ -17,6 +17,8 @@ from jaxtyping import Float
 
 from attnlab import arguments
 
+WIDEST = 10**9  # the largest width that `width_range` answers
+
 
 @dataclass(frozen=True)
 class NeuronLaw:
@@ -32,6 +34,8 @@ class NeuronLaw:
         e, that it exceeds tau in F_exp(D1).
     exceed
         That it exceeds tau in F_lin(D1), in F_exp(D0) and in F_lin(D0).
+    spoil
+        1 - q, added up from the states that exceed, so that it is precise where q is nearly 1.
     margin
         The smallest |score - tau| over the states that occur, ties apart, in units of sqrt(log n)
         for attention. float64 decides every state correctly as long as it is far above rounding.
@@ -43,6 +47,7 @@ class NeuronLaw:
     r: float
     fire: float
     exceed: tuple[float, float, float]
+    spoil: float
     margin: float
     tied: bool = False
 
@@ -69,6 +74,43 @@ def success_from(law: NeuronLaw, width: int, shared: bool = True) -> float:
     if shared:
         return law.q**m - law.r**m
     return cap(law, m) * math.prod((1 - p) ** m for p in law.exceed)
+
+
+def failure_from(law: NeuronLaw, width: int) -> float:
+    """1 - Pr[E_success] = 1 - q^m + r^m with shared signs, precise where it is tiny."""
+    m = arguments.integer("width", width, 1)
+    spoiled = 1.0 if law.spoil >= 1 else -math.expm1(m * math.log1p(-law.spoil))
+    return spoiled + law.r**m
+
+
+def width_range(law: NeuronLaw, goal: float) -> tuple[int, int] | None:
+    """The least and the largest width whose probability of failure is at most `goal`.
+
+    None where no width reaches it. The failure falls with the width, since r^m does, until the
+    other three networks break more often; the largest width is `WIDEST` where they never do.
+    """
+    goal = arguments.open_fraction("goal", goal)
+    if law.spoil >= 1 or law.r >= 1:
+        return None
+    log_q, log_r = math.log1p(-law.spoil), math.log(max(law.r, 5e-324))
+    # r^m <= goal and 1 - q^m <= goal are necessary, and bound the search from both sides.
+    first = max(math.ceil(math.log(goal) / log_r), 1)
+    last = min(math.floor(math.log1p(-goal) / log_q), WIDEST) if log_q < 0 else WIDEST
+    best = WIDEST
+    if log_q < 0:
+        best = max(math.floor(math.log(log_r / log_q) / (log_q - log_r)), 1)
+    least = next((m for m in range(first, min(last, best + 1) + 1) if _reached(law, m, goal)), None)
+    if least is None:
+        return None
+    low, high = max(least, min(best, last)), last
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _reached(law, middle, goal) else (low, middle - 1)
+    return least, low
+
+
+def _reached(law: NeuronLaw, width: int, goal: float) -> bool:
+    return failure_from(law, width) <= goal
 
 
 def cap(law: NeuronLaw, width: int) -> float:

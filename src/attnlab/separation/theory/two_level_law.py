@@ -62,6 +62,7 @@ def two_level_law(problem: RegressionPair, network: RegressionNetwork) -> Neuron
         r=1 - fires(np.minimum(quiet, last_silent[0])),
         fire=fires(last_silent[0]),
         exceed=(fires(last_silent[1]), fires(last_silent[2]), fires(last_silent[3])),
+        spoil=fires(quiet),
         margin=margin,
         tied=tied,
     )

@@ -1,0 +1,130 @@
+"""Theorem 6.2 at growing sizes: the exact probability of failure, and the widths and dimensions.
+
+X = 1 and tau = (c + 0.1) sqrt(log n), as the theorem has them. Sizes are given as powers of ten,
+and n is the multiple of d - 2 next to that power. Nothing here is sampled.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from attnlab import arguments
+from attnlab.lab.cell import CellKind
+from attnlab.separation import theory
+from attnlab.separation.models import AttentionNetwork
+from attnlab.separation.study.cells_attention import PAIRS, outside_definition_allowed
+
+OFFSET = 0.1  # of the theorem's threshold
+NEIGHBOURS = 16  # dimensions looked at on both sides of where the theorem begins to hold
+
+
+@dataclass(frozen=True)
+class TheoremPoint:
+    """The exact probability that Theorem 6.2 fails at one size, and the widths that serve it."""
+
+    exponent: int = 4
+    """n is the multiple of d - 2 next to 10^exponent."""
+    d: int = 202
+    """Dimension of a token, at least 4."""
+    m: int = 49
+    """Number of random neurons."""
+    a1: float = 1.2
+    """Spike on D1, in units of sqrt(log n)."""
+    b: float = 0.2
+    """Entry at a token's class; c = 1 - b."""
+    a0: float = 0.01
+    """Spike on D0, in units of sqrt(log n)."""
+    model: Literal["self", "cross"] = "self"
+    """Self-attention (Definition 6.1), or cross-attention on datasets of our own."""
+    delta: float = 0.01
+    """The theorem promises a failure of at most delta / n."""
+
+
+@dataclass(frozen=True)
+class TheoremResult:
+    """The law at one size."""
+
+    failure: float  # 1 - Pr[E_success] at width m
+    goal: float  # delta / n
+    firing: float  # e = Pr[one neuron of F_exp(D1) fires]
+    spoiling: float  # Pr[one neuron of the three other networks fires]
+    least_width: int | None  # the widths whose failure is at most delta / n
+    largest_width: int | None
+
+
+def run_theorem(config: TheoremPoint) -> TheoremResult:
+    """The law, and what follows from it at every width."""
+    goal = _goal(config.exponent, config.delta)
+    law = _law(config)
+    widths = theory.width_range(law, goal) or (None, None)
+    return TheoremResult(
+        theory.failure_from(law, config.m), goal, law.fire, law.spoil, widths[0], widths[1]
+    )
+
+
+@dataclass(frozen=True)
+class LeastDimension:
+    """From which dimension on Theorem 6.2 holds at one n and width."""
+
+    exponent: int = 4
+    """n is the multiple of d - 2 next to 10^exponent."""
+    m: int = 50
+    """Number of random neurons."""
+    b: float = 0.2
+    """Entry at a token's class; c = 1 - b."""
+    delta: float = 0.01
+    """The theorem holds where the failure is at most delta / n."""
+
+
+@dataclass(frozen=True)
+class LeastDimensionResult:
+    """The dimensions around which the failure falls below delta / n.
+
+    The law is not monotone in d, because a mean of d signs has steps; so both ends are given.
+    """
+
+    first: int  # the smallest d that holds, among those looked at
+    settled: int  # from this d on every one that was looked at holds
+    predicted: float  # 2 (b / 0.1)^2 log(m n / delta), by Hoeffding's inequality
+
+
+def run_least_dimension(config: LeastDimension) -> LeastDimensionResult:
+    """Bisection up to the predicted dimension, then every dimension near the crossing."""
+    goal = _goal(config.exponent, config.delta)
+    predicted = theory.zero_dimension(config.b, OFFSET, config.m, goal)
+
+    def holds(d: int) -> bool:
+        law = _law(TheoremPoint(config.exponent, d, b=config.b))
+        return theory.failure_from(law, config.m) <= goal
+
+    low, high = 4, max(math.ceil(predicted), 5)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    near = {d: holds(d) for d in range(max(high - NEIGHBOURS, 4), high + NEIGHBOURS + 1)}
+    broken = [d for d, good in near.items() if not good]
+    good = [d for d, good in near.items() if good]
+    return LeastDimensionResult(min(good, default=high), max(broken, default=3) + 1, predicted)
+
+
+def _goal(exponent: int, delta: float) -> float:
+    arguments.integer("exponent", exponent, 1)
+    return arguments.open_fraction("delta", delta) / 10.0**exponent
+
+
+def _law(config: TheoremPoint) -> theory.NeuronLaw:
+    arguments.one_of("model", config.model, PAIRS)
+    classes = arguments.integer("d", config.d, 4) - 2
+    n = max((10**config.exponent + classes // 2) // classes, 1) * classes
+    with outside_definition_allowed():
+        c = round(1 - config.b, 9)
+        pair = PAIRS[config.model](n, config.d, config.a0, config.a1, config.b, c)
+    return theory.neuron_law(pair, AttentionNetwork(offset=OFFSET, X="ones"))
+
+
+theorem = CellKind("separation_theorem", TheoremPoint, TheoremResult, run_theorem)
+least_dimension = CellKind(
+    "separation_least_dimension", LeastDimension, LeastDimensionResult, run_least_dimension
+)

@@ -1,0 +1,180 @@
+"""Which sizes the claims about the theorem and the lemmas look at, all of them by exact laws.
+
+Theorem 6.2 and Lemmas 4.1-5.4 of Deng, Song, Zhou (arXiv 2310.11685) are asymptotic, so their
+sizes grow far beyond those of the experiments. Definition 3.7 has m = C log(n/delta) neurons.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Literal
+
+from attnlab.lab.cell import Cell
+from attnlab.separation import theory
+from attnlab.separation.study.cells_lemmas import SignTail, WorstEntries, sign_tail, worst_entries
+from attnlab.separation.study.cells_regression import RegressionPoint, regression
+from attnlab.separation.study.cells_rows import SpikeRows, spike_rows
+from attnlab.separation.study.cells_theorem import (
+    OFFSET,
+    LeastDimension,
+    TheoremPoint,
+    least_dimension,
+    theorem,
+)
+
+DELTA = 0.01
+
+# Theorem 6.2: n = 10^exponent, and the constant C of the width m = C log(n/delta).
+EXPONENTS = (3, 4, 6, 8, 12)
+THEOREM_BS = (0.1, 0.2, 0.5)
+THEOREM_C = 3.55  # a little above 1 / ln(4/3) = 3.48
+MAP_DS = (6, 10, 16, 26, 42, 66, 106, 170, 270, 430, 690, 1100, 1900)
+SPIKES = (0.7, 1.2, 3.0, 5.0, 10.0, 15.0, 20.0, 25.0, 29.0)
+SPIKE_WIDTH = 60
+FIRE_SPIKES = (0.7, 0.75, 0.8, 0.9, 1.0, 1.2, 2.0, 3.0)
+FIRE_BS = (0.1, 0.2, 0.4, 0.5, 0.55, 0.57, 0.6, 0.7, 0.9)
+CORNER_BS = (0.1, 0.2, 0.5, 0.9)
+CORNER_EXPONENTS = (4, 12)
+ASYMPTOTIC = 180  # n^0.02 has passed the dimension that b = 0.2 needs
+CROSS = ((3, 130), (4, 202), (6, 202), (8, 302), (12, 402))  # exponent, d
+
+# Lemmas 5.1-5.4: 2^-m <= delta/n from C = 1 / ln 2 on.
+LEMMA_C = 1 / math.log(2)
+TAU = 0.25
+LEMMA_NS = (100, 300, 1000, 3000, 10_000)
+LEMMA_SHARES = (0.02, 0.06, 0.1, 5 / 12, 0.5, 0.9)
+
+# Lemmas 4.1 and 4.2: constants C that serve every n, and two with which the misprint is tried.
+LINEAR_C = {0: 1.6, 1: 2.0}
+PRINTED_CS = (2.0, 10.0)
+TAIL_NS = (100, 1000, 10_000)
+ENTRY_NS = (*range(2, 21), 50, 100, 200, 500, *(10**k for k in range(3, 13)))
+TAIL_SHARES = (0.1, 5 / 12, 0.5, 0.9)
+
+
+def width(C: float, n: float, delta: float = DELTA) -> int:
+    """m = ceil(C log(n/delta)), the width of Definition 3.7."""
+    return math.ceil(C * math.log(n / delta))
+
+
+def theorem_point(exponent: int, d: int, **parameters) -> Cell:
+    """Theorem 6.2 at one size, with its width unless another one is given."""
+    parameters.setdefault("m", width(THEOREM_C, 10.0**exponent))
+    return theorem(TheoremPoint(exponent, d, **parameters))
+
+
+def theorem_map(b: float) -> list[Cell]:
+    """Every (n, d) of the map; d is at most n."""
+    return [theorem_point(e, d, b=b) for e in EXPONENTS for d in MAP_DS if d <= 10**e]
+
+
+def asymptotic_point() -> Cell:
+    """The theorem at its smallest dimension, d = n^0.02, where n is large enough for that."""
+    return theorem_point(ASYMPTOTIC, math.ceil(10 ** (0.02 * ASYMPTOTIC)))
+
+
+def corner_sweep() -> list[Cell]:
+    """The largest a0 and the smallest a1 of Definition 6.1, for b up to its largest value."""
+    return [
+        theorem_point(e, math.ceil(predicted_dimension(e, b)), b=b, a0=0.0999, a1=0.7)
+        for e in CORNER_EXPONENTS
+        for b in CORNER_BS
+    ]
+
+
+def predicted_dimension(exponent: int, b: float) -> float:
+    """2 (b/0.1)^2 log(m n / delta), from which on Hoeffding's inequality promises delta / n."""
+    n = 10.0**exponent
+    return theory.zero_dimension(b, OFFSET, width(THEOREM_C, n), DELTA / n)
+
+
+def spike_limit_sweep() -> list[Cell]:
+    """Growing spikes a1 at n = 10^4, d = 202, m = 60."""
+    return [theorem_point(4, 202, m=SPIKE_WIDTH, a1=a1) for a1 in SPIKES]
+
+
+def fire_sweep() -> list[Cell]:
+    """The range of a1 and b of Definition 6.1 at the smallest and largest n of the map."""
+    return [
+        theorem_point(e, 22, a1=a1, b=b)
+        for e in (EXPONENTS[0], EXPONENTS[-1])
+        for a1 in FIRE_SPIKES
+        for b in FIRE_BS
+    ]
+
+
+def cross_theorem() -> list[Cell]:
+    """Our cross-attention datasets at growing sizes."""
+    return [theorem_point(e, d, model="cross") for e, d in CROSS]
+
+
+def least_dimensions(b: float) -> list[Cell]:
+    """From which d on the theorem holds, at every n of the map."""
+    return [
+        least_dimension(LeastDimension(e, width(THEOREM_C, 10.0**e), b), cost=10.0)
+        for e in EXPONENTS
+    ]
+
+
+def lemma_sweep() -> list[Cell]:
+    """The regression model at the width of Definition 3.7, on data of many kinds."""
+    return [
+        regression(
+            RegressionPoint(n, width(LEMMA_C, n), TAU, data="two-level", share=share, trials=0)
+        )
+        for n in LEMMA_NS
+        for share in LEMMA_SHARES
+    ]
+
+
+def linear_tails(label: Literal[0, 1], C: float, *, printed: bool = False) -> list[Cell]:
+    """Tails of <f_lin, sigma> at the bound of Lemma 4.1 or 4.2, part 1."""
+    bound = theory.lemma_4_2_linear_printed if printed else theory.lemma_4_1_linear
+    return [
+        sign_tail(SignTail(n, label, "linear", share, bound(n, DELTA, C)))
+        for n in TAIL_NS
+        for share in TAIL_SHARES
+    ]
+
+
+def softmax_tails() -> list[Cell]:
+    """Tails of <f_exp, sigma> on D0 where Hoeffding's bound for the worst data is delta/n."""
+    return [
+        sign_tail(SignTail(n, 0, "softmax", share, sharp_softmax(n)))
+        for n in TAIL_NS
+        for share in (theory.worst_share(n, "softmax"), *TAIL_SHARES)
+    ]
+
+
+@functools.cache
+def sharp_softmax(n: int) -> float:
+    """sqrt(2 |f|^2 log(2n/delta)) with the largest |f|: our bound in place of Lemma 4.1, part 2."""
+    return math.sqrt(2 * theory.worst_norm(n, "softmax", 0) * math.log(2 * n / DELTA))
+
+
+def entry_sweep() -> list[Cell]:
+    """The extreme entries of f from the smallest n on."""
+    return [worst_entries(WorstEntries(n)) for n in ENTRY_NS]
+
+
+def row_sweep(x: Literal["identity", "ones"]) -> list[Cell]:
+    """Figure 4(e) or 5(e), every second point, with shared and with independent spike rows."""
+    return [spike_rows(SpikeRows(x=x, a0=i / 100)) for i in range(1, 81, 2)]
+
+
+def theory_groups() -> list[list[Cell]]:
+    """Everything above, in groups of one kind."""
+    every = [point for b in THEOREM_BS for point in theorem_map(b)]
+    every += [asymptotic_point(), *spike_limit_sweep(), *fire_sweep(), *corner_sweep()]
+    every += cross_theorem()
+    tails = [point for label in (0, 1) for point in linear_tails(label, LINEAR_C[label])]
+    tails += [point for C in PRINTED_CS for point in linear_tails(1, C, printed=True)]
+    return [
+        every,
+        [point for b in THEOREM_BS for point in least_dimensions(b)],
+        lemma_sweep(),
+        [*tails, *softmax_tails()],
+        entry_sweep(),
+        [point for x in ("identity", "ones") for point in row_sweep(x)],
+    ]

@@ -1,0 +1,352 @@
+"""Every statement of the paper in its order, with the claims that judge it.
+
+Source: Deng, Song, Zhou, "Superiority of Softmax" (arXiv 2310.11685). The text available to us ends
+with Section C of the appendix; Sections D, E and F are known from the references to them.
+"""
+
+from attnlab.lab.study import Statement
+from attnlab.separation.study.claims_panels import PANELS
+
+DEFINES = "It defines what the statements speak of."
+DRAWS = "A drawing of the network."
+
+_FRONT = (
+    Statement(
+        "practice",
+        "Abstract and Section 1",
+        "sentence",
+        "In applications softmax attention outperforms linear attention, which is cheaper.",
+        reason="Motivation taken from other papers; nothing in this one states or measures it.",
+    ),
+    Statement(
+        "hypothesis",
+        "Section 1",
+        "sentence",
+        "Some datasets can be classified by transformers with softmax attention and not with "
+        "linear attention.",
+        claims=("theorem-1.1", "theorem-1.2"),
+    ),
+    Statement(
+        "equation-1",
+        "Section 1, equation (1)",
+        "definition",
+        "Att = D^-1 exp(A_1 X A_2^T) A_2 Y with X = QK^T, Y = V and D the row sums; linear "
+        "attention has its argument in place of exp.",
+        reason=f"{DEFINES} D is printed as a d x d matrix and is n x n.",
+    ),
+    Statement(
+        "theorem-1.1",
+        "Section 1.1",
+        "theorem",
+        "There are two self-attention datasets in R^(n x d) and two four-layer networks, with "
+        "softmax and with linear attention, such that with high probability over the weights the "
+        "first distinguishes the datasets and the second does not.",
+        claims=("theorem-1.1",),
+    ),
+    Statement(
+        "theorem-1.2",
+        "Section 1.1",
+        "theorem",
+        "The same for cross-attention, with two datasets in R^(2n x d).",
+        claims=("theorem-1.2",),
+    ),
+    Statement(
+        "roadmap",
+        "Section 2, roadmap",
+        "sentence",
+        "The experiments of Section 7 show how robust the theoretical results are.",
+        claims=("theorem-6.2-experiment", "lemma-5-experiment"),
+        beside=("theorem-6.2-mended",),
+    ),
+    Statement(
+        "lemma-3.1",
+        "Section 3.1",
+        "lemma",
+        "Hoeffding: for independent X_i in [a_i, b_i] the sum differs from its mean by t or more "
+        "with probability at most 2 exp(-2 t^2 / sum (b_i - a_i)^2).",
+        claims=("lemma-3.1",),
+    ),
+)
+
+_DEFINITIONS = tuple(
+    Statement(id, where, "figure" if where.startswith("Figure") else "definition", text, reason=why)
+    for id, where, text, why in (
+        ("definition-3.2", "Section 3.2", "f_lin = A x / <A x, 1>.", DEFINES),
+        (
+            "definition-3.3",
+            "Section 3.2",
+            "f_exp = exp(A x) / <exp(A x), 1>.",
+            DEFINES,
+        ),
+        ("definition-3.4", "Section 3.2", "phi_tau(z) = max(z - tau, 0).", DEFINES),
+        (
+            "definition-3.5",
+            "Section 3.2",
+            "F_exp = phi(sum_j phi_tau(<f_exp, y_j>)) with a parameter tau > 0.",
+            f"{DEFINES} The value of tau is left open.",
+        ),
+        (
+            "definition-3.6",
+            "Section 3.2",
+            "F_lin = phi(sum_j phi_tau(<f_lin, y_j>)).",
+            f"{DEFINES} It is printed under the name F_exp.",
+        ),
+        ("figure-1", "Figure 1", "The network of Section 4, m = O(log n).", DRAWS),
+        ("figure-2", "Figure 2", "The network for self-attention.", DRAWS),
+        (
+            "definition-3.7",
+            "Section 3.2",
+            "m = C log(n/delta) with a constant C > 1, and y_1..y_m independent random signs.",
+            DEFINES,
+        ),
+        (
+            "definition-3.8",
+            "Section 3.3",
+            "D0: every (A x)_i lies in [log n, 1.4 log n]. D1: one of them is 4 log n.",
+            DEFINES,
+        ),
+    )
+)
+
+_LEMMAS = (
+    Statement(
+        "lemma-4.1-1",
+        "Section 4, Lemma 4.1, part 1",
+        "lemma",
+        "There is a constant C such that for every delta in (0, 0.1) and every A in D0, "
+        "|<f_lin, sigma>| <= C sqrt(log(n/delta)) / sqrt(n) with probability 1 - delta/poly(n).",
+        claims=("lemma-4.1-linear",),
+        beside=("sign-sums-rate",),
+    ),
+    Statement(
+        "lemma-4.1-2",
+        "Section 4, Lemma 4.1, part 2",
+        "lemma",
+        "There is a constant C such that for every delta in (0, 0.1) and every A in D0, "
+        "|<f_exp, sigma>| <= C sqrt(log(n/delta)) / n^0.1 with probability 1 - delta/poly(n).",
+        claims=("lemma-4.1-softmax",),
+        beside=("lemma-4.1-softmax-vacuous",),
+    ),
+    Statement(
+        "lemma-4.1-proof",
+        "Section 4, proof of Lemma 4.1",
+        "sentence",
+        "On D0 no entry of f_lin is larger than 2/n, and none of f_exp larger than n^-0.6.",
+        claims=("lemma-4.1-entries",),
+    ),
+    Statement(
+        "lemma-4.2-1",
+        "Section 4, Lemma 4.2, part 1",
+        "lemma",
+        "There is a constant C such that for every delta in (0, 0.1) and every A in D1, "
+        "|<f_lin, sigma>| <= C sqrt(log(n/delta)) / n with probability 1 - delta/poly(n).",
+        claims=("lemma-4.2-linear",),
+    ),
+    Statement(
+        "lemma-4.2-2",
+        "Section 4, Lemma 4.2, part 2",
+        "lemma",
+        "For every A in D1 and every sigma, |<f_exp, sigma>| >= 1/4.",
+        claims=("lemma-4.2-softmax",),
+    ),
+    Statement(
+        "lemma-4.2-3",
+        "Section 4, Lemma 4.2, part 3",
+        "lemma",
+        "For every A in D1, <f_exp, sigma> is positive with probability 1/2 and negative with 1/2.",
+        claims=("lemma-4.2-sign",),
+    ),
+    Statement(
+        "lemma-4.2-proof",
+        "Section 4, proof of Lemma 4.2",
+        "sentence",
+        "On D1 the entries of f_lin are at most 4/n; f_exp is at least 1/2 at the spike and at "
+        "most n^-2.6 elsewhere; 1/2 - (n - 1) n^-2.6 >= 1/4 for n >= 4.",
+        claims=("lemma-4.2-entries",),
+    ),
+    Statement(
+        "lemma-5.1",
+        "Section 5.1",
+        "lemma",
+        "For every A in D0, F_exp(A) = 0 with probability at least 1 - delta/poly(n).",
+        claims=("lemma-5.1",),
+    ),
+    Statement(
+        "lemma-5.1-proof",
+        "Section 5, proofs of Lemmas 5.1, 5.3 and 5.4",
+        "sentence",
+        "Because m <= delta/poly(n), a union bound over the m neurons is allowed.",
+        claims=("lemma-5.1-union-bound",),
+    ),
+    Statement(
+        "lemma-5.2",
+        "Section 5.1",
+        "lemma",
+        "For every A in D1, F_exp(A) > 0 with probability at least 1 - delta/poly(n).",
+        claims=("lemma-5.2",),
+    ),
+    Statement(
+        "lemma-5.3",
+        "Section 5.2",
+        "lemma",
+        "For every A in D0, F_lin(A) = 0 with probability at least 1 - delta/poly(n).",
+        claims=("lemma-5.3",),
+    ),
+    Statement(
+        "lemma-5.4",
+        "Section 5.2",
+        "lemma",
+        "For every A in D1, F_lin(A) = 0 with probability at least 1 - delta/poly(n).",
+        claims=("lemma-5.4",),
+    ),
+)
+
+_MAIN = (
+    Statement(
+        "definition-6.1",
+        "Section 6",
+        "definition",
+        "a0 in (0, 0.1), a1 >= 0.7, b + c = 1, b and c >= 0.1, n = (d - 2) t; in units of "
+        "sqrt(log n) the columns are a spike a0 (D0) or a1 (D1) in one row, stacked identities "
+        "times b, and a constant c.",
+        reason=f"{DEFINES} Whether D0 and D1 have their spike in the same row is left open.",
+    ),
+    Statement(
+        "theorem-6.2",
+        "Section 6",
+        "theorem",
+        "For tau = (c + 0.1) sqrt(log n), d from omega(n^0.02) to n, m = O(log(n/delta)) and "
+        "x = 1_(d^2): for every input of D1, F_exp > 0 and F_lin = 0, and for every input of D0, "
+        "F_exp = F_lin = 0, each with probability 1 - delta/poly(n).",
+        claims=("theorem-6.2",),
+        beside=("theorem-6.2-constant", "theorem-6.2-dimension"),
+    ),
+    Statement(
+        "theorem-6.2-range",
+        "Section 6, Theorem 6.2 with Definition 6.1",
+        "sentence",
+        "The theorem holds for every a1 >= 0.7; no upper limit is given.",
+        claims=("theorem-6.2-spike-limit",),
+    ),
+    Statement(
+        "success",
+        "Sections 7.1 and 7.2",
+        "definition",
+        "E_success: F_exp > 0 and F_lin = 0 on D1, and F_exp = F_lin = 0 on D0.",
+        reason=DEFINES,
+    ),
+    Statement(
+        "section-7",
+        "Section 7",
+        "sentence",
+        "Softmax regression, self-attention and cross-attention were simulated.",
+        reason="A report of what was done; the results for cross-attention are in Section F.",
+    ),
+)
+
+_SHOWN = {
+    "3a": "n from 100 to 2000 in steps of 10, m = log n, 1000 trials per point",
+    "3b": "n = 1000, m from 1 to 100, 1000 trials per point",
+    "a": "n from 200 to 1000 in steps of 10, d = 12",
+    "b": "d = 4, 6, 10, 18, 34, 66 at n = 256",
+    "c": "m from 1 to 80 at n = 200, d = 22",
+    "d": "a1 from 0.1 to 3 in steps of 0.036 at n = 200, d = 22",
+    "e": "a0 from 0.01 to 0.8 in steps of 0.01 at n = 200, d = 22",
+    "f": "c from 0.5 to 0.9 in steps of 0.005 at n = 200, d = 22, b kept at 0.2",
+}
+_BESIDE = {
+    "3a": ("simulation-follows-law",),
+    "4a": ("simulation-follows-law", "signs-shared", "float64-decides"),
+    "4c": ("wider-hurts",),
+    "4d": ("success-cap",),
+    "4e": ("spike-rows-shared",),
+    "5c": ("wider-hurts",),
+    "5d": ("success-cap",),
+}
+
+
+def _panel(panel: str) -> Statement:
+    number, letter = panel
+    model = {"3": "Softmax regression", "4": "Self-attention, X = I", "5": "Self-attention, X = 1"}
+    shown = _SHOWN.get(panel) or f"{_SHOWN[letter]}, 100 trials per point"
+    return Statement(
+        f"figure-{panel}",
+        f"Section {'7.1' if number == '3' else '7.2'}, Figure {number}({letter})",
+        "figure",
+        f"{model[number]}: how often E_success happens for {shown}. Our reading: it "
+        f"{PANELS[panel].statement}.",
+        claims=(f"figure-{panel}",),
+        beside=_BESIDE.get(panel, ()),
+    )
+
+
+_END = (
+    Statement(
+        "conclusion",
+        "Section 8",
+        "sentence",
+        "Networks with softmax attention distinguish certain datasets better than those with "
+        "linear attention, for self-attention and for cross-attention.",
+        claims=("theorem-1.1", "theorem-1.2"),
+    ),
+    Statement(
+        "fact-a.1",
+        "Appendix A",
+        "fact",
+        "vec(exp(A_1 QK^T A_2^T)) = exp(A vec(QK^T)) with A = A_1 (x) A_2.",
+        claims=("fact-a.1",),
+    ),
+    Statement(
+        "definition-c.1",
+        "Appendix C.1",
+        "definition",
+        "Linear attention by the blocks of A = A_1 (x) A_2, and its output c_lin.",
+        reason=DEFINES,
+    ),
+    Statement(
+        "definition-c.2",
+        "Appendix C.1",
+        "definition",
+        "F_lin of three matrices: the sum of phi_tau(<c_lin, y_l>) over rows and neurons.",
+        reason=DEFINES,
+    ),
+    Statement("figure-6", "Figure 6", "figure", "The attention computation.", reason=DRAWS),
+    Statement(
+        "claim-c.3",
+        "Appendix C.1",
+        "claim",
+        "u_lin(A, x)_j is row j of A_1 QK^T A_2^T, and alpha_lin(A, x)_j its sum.",
+        claims=("claim-c.3",),
+    ),
+    Statement(
+        "definition-c.4",
+        "Appendix C.2",
+        "definition",
+        "Softmax attention by the blocks of A = A_1 (x) A_2, and its output c_exp.",
+        reason=DEFINES,
+    ),
+    Statement(
+        "claim-c.5",
+        "Appendix C.2",
+        "claim",
+        "u_exp(A, x)_j is the exponential of row j of A_1 QK^T A_2^T, and alpha_exp(A, x)_j its "
+        "sum.",
+        claims=("claim-c.5",),
+    ),
+    Statement(
+        "definition-c.6",
+        "Appendix C.2",
+        "definition",
+        "F_exp of three matrices: the sum of phi_tau(<c_exp, y_l>) over rows and neurons.",
+        reason=f"{DEFINES} The signs are printed as n x m and are d x m.",
+    ),
+)
+
+STATEMENTS = (
+    *_FRONT,
+    *_DEFINITIONS,
+    *_LEMMAS,
+    *_MAIN,
+    *(_panel(panel) for panel in PANELS),
+    *_END,
+)

@@ -1,0 +1,64 @@
+"""Theorem 6.2 at growing sizes: our law against numbers that others found with theirs."""
+
+import math
+
+import pytest
+
+from attnlab.errors import UserError
+from attnlab.separation.study import grids_theory
+from attnlab.separation.study.cells_theorem import (
+    LeastDimension,
+    TheoremPoint,
+    least_dimension,
+    theorem,
+)
+
+# An independent implementation of the law, which takes n itself and not a multiple of d - 2.
+INDEPENDENT = {
+    (3, 0.1): 23, (4, 0.1): 26, (6, 0.1): 33,
+    (3, 0.2): 101, (4, 0.2): 116, (6, 0.2): 152,
+    (3, 0.5): 612, (4, 0.5): 704, (6, 0.5): 952,
+}  # fmt: skip
+FAILURES = {(4, 202, 49): 7.6e-7, (6, 1002, 65): 7.6e-9}
+SPIKES = {20.0: 3e-4, 29.0: 0.94}
+
+
+@pytest.mark.parametrize(("exponent", "b"), INDEPENDENT)
+def test_the_least_dimension_is_that_of_an_independent_law(exponent, b):
+    m = grids_theory.width(3.55, 10.0**exponent)
+    row = least_dimension.run(LeastDimension(exponent, m, b))
+    assert row.first == pytest.approx(INDEPENDENT[exponent, b], rel=0.06)
+    assert row.first <= row.settled < row.predicted
+
+
+@pytest.mark.parametrize(("exponent", "d", "m"), FAILURES)
+def test_the_failure_is_that_of_an_independent_law(exponent, d, m):
+    row = theorem.run(TheoremPoint(exponent, d, m))
+    assert row.failure == pytest.approx(FAILURES[exponent, d, m], rel=0.01)
+    assert row.failure <= row.goal
+
+
+@pytest.mark.parametrize("a1", SPIKES)
+def test_a_large_spike_breaks_the_theorem(a1):
+    row = theorem.run(TheoremPoint(4, 202, 60, a1=a1))
+    assert row.failure == pytest.approx(SPIKES[a1], rel=0.05)
+
+
+def test_the_least_width_is_the_constant_of_a_quarter():
+    row = theorem.run(TheoremPoint(12, 1002, 1))
+    assert row.firing == pytest.approx(0.25, abs=1e-12)
+    assert row.least_width == math.ceil(math.log(row.goal) / math.log(0.75))
+
+
+@pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        (TheoremPoint(exponent=0), "exponent must be an integer of at least 1, got 0"),
+        (TheoremPoint(d=3), "d must be an integer of at least 4, got 3"),
+        (TheoremPoint(model="none"), "model must be one of"),
+        (TheoremPoint(delta=2.0), "delta must be"),
+    ],
+)
+def test_bad_input_is_one_sentence(config, sentence):
+    with pytest.raises(UserError, match=sentence):
+        theorem.run(config)
