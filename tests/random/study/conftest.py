@@ -1,4 +1,4 @@
-"""Evidence to judge: a recorded run of the quick scale, and an honest run of a very small one."""
+"""Evidence to judge: a recorded quick run, ideal rows of the paper scale, and a very small run."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 from attnlab.lab.part import decode
 from attnlab.lab.study import View
 from attnlab.random.study import grids
-from tests.random.study import recorded, tiny
+from tests.random.study import ideal, recorded, tiny
 
 ROOT = Path(__file__).parents[3]
 
@@ -18,6 +18,12 @@ ROOT = Path(__file__).parents[3]
 def quick():
     """The recorded run of the quick scale with seed 0."""
     return recorded.load()
+
+
+@pytest.fixture(scope="session")
+def paper(quick):
+    """Rows of the paper scale that follow the laws."""
+    return ideal.view(quick)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import View
-from attnlab.random.study import grids, study
+from attnlab.random.study import grids
 
 SCALE, SEED = "quick", 0
 DIGITS, EXACT = 6, 12  # digits of sampled numbers, and of those of the limit laws
@@ -34,12 +34,11 @@ def load() -> View:
 
 def write(store: str) -> None:
     """Write the rows of all cells."""
-    from attnlab.lab import ledger
     from attnlab.lab.store import Store
 
-    view = ledger.view(Store(Path(store)), study, SCALE, SEED)
+    kept = Store(Path(store), create=False)
     rows = [
-        [[_short(value, _digits(cell)) for value in astuple(row)] for row in view.rows(cell)]
+        [[_short(value, _digits(cell)) for value in astuple(row)] for row in kept.rows(cell) or ()]
         for cell in grids.cells(SCALE, SEED)
     ]
     text = json.dumps(rows, separators=(",", ":")).encode()

@@ -177,11 +177,23 @@ def test_the_laws_answer_on_the_grid_of_the_run():
 
 
 def test_the_refinement_is_there_for_transformers_and_degree_one():
-    grid = panels.grid("size", SingleIndexRegression(6, 6, 3, "relu"))
-    assert {panels.name_of(m) for m in grid.models if cells._is_refined(m)} == {
-        *("relu", "relu r=1", "tanh", "tanh r=1")
+    def refined_models(panel):
+        grid = panels.grid(panel, SingleIndexRegression(24, 24, 12, "relu"))
+        return {panels.name_of(m) for m in grid.models if cells._is_refined(m, panel)}
+
+    low = {"relu", "relu r=1", "tanh", "tanh r=1"}
+    assert refined_models("size") == refined_models("width") == low
+    assert refined_models("degrees") == low | {
+        f"{activation} r={degree}" for activation in ("relu", "tanh") for degree in (2, 4)
     }
     rows = laws.run(Laws("sign", 6, 6, 3, prompts=100)).rows
     of_law = {name: [r for r in rows if r.law == name] for name in ("limit", "refined")}
     assert [r.model for r in of_law["limit"]] == [r.model for r in of_law["refined"]]
     assert all(r.standard_error > 0 for r in of_law["refined"])
+
+
+def test_the_panel_of_degrees_has_points_of_figure_2b():
+    """The predictions for degrees 2 and 4 are at widths that Figure 2(b) simulates."""
+    problem = SingleIndexRegression(24, 24, 12, "relu")
+    assert set(panels.grid("degrees", problem).models) <= set(panels.grid("width", problem).models)
+    assert panels.grid("degrees", problem).n == panels.grid("width", problem).n

@@ -8,12 +8,17 @@ from attnlab.random.study import study
 
 EXACT = {  # of the laws alone, or identities: true at every scale and seed
     "attention-reduction",
+    "ridge-scaling",
+    "ridge-scaling-transformer",
     "hermite-coefficients",
+    "intercept-control",
+    "matching-by-samples",
+    "constant-predictor",
+    "context-length-minimum",
     "peak-rate",
     "implicit-ridge",
     "law-reduces-to-lu",
     "never-beats-linear",
-    "context-length-minimum",
 }
 
 

@@ -7,9 +7,12 @@ Equivalent Models" (arXiv 2509.15152). The mathematics is in the other folders o
 
 from attnlab.lab.study import Study
 from attnlab.random.study import (
-    claims_figures,
+    claims_equivalence,
     claims_law,
+    claims_length,
+    claims_linear_law,
     claims_ridge,
+    claims_samples,
     claims_theorem,
     claims_theory,
     claims_width,
@@ -19,6 +22,7 @@ from attnlab.random.study import (
 from attnlab.random.study.cells import laws, run
 from attnlab.random.study.cells_checks import distance, numbers, reduction
 from attnlab.random.study.grids import cells as cells_of
+from attnlab.random.study.statements import STATEMENTS
 
 study = Study(
     name="random",
@@ -35,10 +39,14 @@ study = Study(
     figures=(*figures.FIGURES, *figures_diagnostics.FIGURES),
     claims=(
         *claims_theory.CLAIMS,
+        *claims_linear_law.CLAIMS,
         *claims_theorem.CLAIMS,
-        *claims_figures.CLAIMS,
+        *claims_equivalence.CLAIMS,
+        *claims_samples.CLAIMS,
+        *claims_length.CLAIMS,
         *claims_width.CLAIMS,
         *claims_ridge.CLAIMS,
         *claims_law.CLAIMS,
     ),
+    statements=STATEMENTS,
 )

@@ -31,7 +31,7 @@ class Run:
     """One Monte Carlo run of a panel: one draw, and all models, sizes and ridges fitted to it."""
 
     panel: PanelName = "n"
-    """Which models, sizes, widths and ridges: n, length, width, ridge, size, linear or sign."""
+    """What is fitted: n, length, width, ridge, size, linear, sign or degrees (see `panels`)."""
     d: int = 24
     """Dimension of an input."""
     length: int = 24
@@ -154,7 +154,7 @@ def run_laws(config: Laws) -> Outcome[LawPoint]:
     problem = problem_of(config)
     grid = panels.grid(config.panel, problem)
     found = [("limit", point) for point in law(problem, grid.models, n=grid.n, ridge=grid.ridges)]
-    random = [model for model in grid.models if _is_refined(model)]
+    random = [model for model in grid.models if _is_refined(model, config.panel)]
     if config.prompts and random:
         points = refined(
             problem,
@@ -184,10 +184,10 @@ def run_laws(config: Laws) -> Outcome[LawPoint]:
     )
 
 
-def _is_refined(model: Model) -> bool:
-    """Transformers and degree 1, which shares their limit: what Theorem 3 compares."""
+def _is_refined(model: Model, panel: PanelName) -> bool:
+    """Transformers and degree 1, and in the panel `degrees` every degree."""
     return isinstance(model, RandomTransformer) or (
-        isinstance(model, EquivalentModel) and model.degree == 1
+        isinstance(model, EquivalentModel) and (model.degree == 1 or panel == "degrees")
     )
 
 

@@ -1,21 +1,96 @@
-"""Two models at the same points: in the limit by the laws' tables, at finite d by simulation.
+"""Log ratios of errors at several points, each of them below 0, above 0 or open.
 
-Points near n = d² are left out: linear attention has its peak at n = d (d + 1), a transformer of
-width d² at n = d², and at finite d that difference alone would decide which model is worse.
+A point is decided if it is further from 0 than chance allows: a Student test in which points of the
+same spread share one standard error, at a level that all points share (Bonferroni). Points near a
+peak scatter more than the others, those at the peak most, and are pooled by themselves.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from attnlab.lab.judgement import UNDECIDED, Resolution, Verdict
 from attnlab.lab.study import View
 from attnlab.random.study import grids, results
-from attnlab.random.study.panels import PSIS, TargetName
-from attnlab.stats import LEVEL, Estimate
+from attnlab.random.study.panels import PSIS, TAUS, TargetName
+from attnlab.stats import LEVEL, Estimate, student_threshold
 
-NEAR = (0.8, 1.3)  # n / (d (d + 1)) where the peaks are
+NEAR = (0.8, 1.3)  # n/d² or m/n around a peak
+LOG_RATIO = "of the log ratio"
+
+
+@dataclass(frozen=True)
+class Signs:
+    """Log ratios by the name of their point, and how far each may be from 0 by chance."""
+
+    points: Mapping[str, Estimate]
+    allowed: Mapping[str, float]
+
+    @property
+    def below(self) -> list[str]:
+        """Where the ratio is below 1 beyond chance."""
+        return [at for at, point in self.points.items() if point.value < -self.allowed[at]]
+
+    @property
+    def above(self) -> list[str]:
+        """Where the ratio is above 1 beyond chance."""
+        return [at for at, point in self.points.items() if point.value > self.allowed[at]]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of the statement that all ratios are below 1."""
+        if self.above:
+            return "fails"
+        return "holds" if len(self.below) == len(self.points) else UNDECIDED
+
+    @property
+    def tolerance(self) -> str:
+        """How far the points may be off."""
+        widths = sorted(set(self.allowed.values()))
+        return (
+            f"{len(self.points)} Student tests at familywise level {LEVEL:g}: a log ratio may be "
+            f"{' or '.join(f'{width:.2f}' for width in widths)} from 0 by chance"
+        )
+
+    @property
+    def resolution(self) -> Resolution:
+        """What would have been noticed at the point that is closest to being open."""
+        at = max(self.points, key=lambda at: self.allowed[at] / abs(self.points[at].value))
+        return Resolution(self.allowed[at], abs(self.points[at].value), LOG_RATIO)
+
+    def range(self) -> str:
+        """Smallest and largest log ratio."""
+        values = [point.value for point in self.points.values()]
+        return f"{min(values):+.3f} to {max(values):+.3f}"
+
+
+def signs(*groups: Mapping[str, Estimate]) -> Signs:
+    """Points in groups, each with one standard error for all its points."""
+    used = [group for group in groups if group]
+    number = sum(map(len, used))
+    points: dict[str, Estimate] = {}
+    allowed: dict[str, float] = {}
+    for group in used:
+        several = list(group.values())
+        error = math.sqrt(statistics.fmean(point.standard_error**2 for point in several))
+        threshold = student_threshold(results.freedom(several), number)
+        points |= group
+        allowed |= dict.fromkeys(group, threshold * error)
+    return Signs(points, allowed)
+
+
+def below_everywhere(values: Iterable[float]) -> Verdict:
+    """The verdict of the limit law about "below 0 at every point"."""
+    return "holds" if max(values) < 0 else "fails"
+
+
+def is_near(ratio: float) -> bool:
+    """Whether n/d² or m/n is close to the peak at 1."""
+    return NEAR[0] < ratio < NEAR[1]
 
 
 def law_table(view: View, name: str) -> dict[tuple[str, float], Any]:
@@ -33,37 +108,60 @@ def law_ratios(view: View, name: str, first: str, second: str) -> dict[float, fl
     }
 
 
-def against_samples(
-    view: View, target: TargetName, first: str, second: str
-) -> dict[float, Estimate]:
-    """log(first / second) in simulation by n/d², away from the peaks."""
+def samples_rows(view: View, target: TargetName, model: str) -> dict[float, list[Any]]:
+    """The runs of one model of Figure 1 by n/d²."""
     found = results.by_place(view, grids.panel_runs("n", view.scale, view.seed, target=target))
-    d = grids.size(view.scale).d
-    ratios = {}
-    for place, rows, others in results.pairs(found, first, second):
-        tau = round(place.n / (d * (d + 1)), 2)
-        if not NEAR[0] < tau < NEAR[1]:
-            ratios[tau] = results.log_ratio(rows, others)
-    return ratios
+    rows = [rows for place, rows in found.items() if place.model == model]
+    return dict(zip(TAUS, rows, strict=True))
 
 
-def contrary(points: dict[float, Estimate], beyond: float = 0.0) -> tuple[list[float], str]:
-    """Where log(first / second) exceeds `beyond` and what chance allows, and the tolerance."""
-    error, allowed = results.pooled(list(points.values()))
-    worse = [at for at, point in points.items() if point.value > beyond + allowed * error]
-    return worse, (
-        f"{len(points)} points, {allowed:.1f} standard errors of {error:.3f} (Student, familywise "
-        f"level {LEVEL:g})"
-    )
+def length_rows(view: View, alpha: float) -> dict[str, list[Any]]:
+    """The runs of Figure 2(a) at one length, by model."""
+    cells = grids.panel_runs("length", view.scale, view.seed, alpha=alpha)
+    return {place.model: rows for place, rows in results.by_place(view, cells).items()}
 
 
-def overall(points: dict[float, Estimate]) -> float:
-    """The mean of the points."""
-    return statistics.fmean(point.value for point in points.values())
-
-
-def by_width(view: View, model: str) -> dict[float, list[Any]]:
+def width_rows(view: View, model: str) -> dict[float, list[Any]]:
     """The runs of one model of Figure 2(b) by m/n."""
     found = results.by_place(view, grids.panel_runs("width", view.scale, view.seed))
     rows = [rows for place, rows in found.items() if place.model == model]
     return dict(zip(PSIS, rows, strict=True))
+
+
+def against_samples(view: View, target: TargetName, first: str, second: str) -> Signs:
+    """log(first / second) in simulation at every n of Figure 1."""
+    ones, others = samples_rows(view, target, first), samples_rows(view, target, second)
+    away, near, peak = {}, {}, {}
+    for tau in TAUS:
+        group = peak if tau == 1 else near if is_near(tau) else away
+        group[f"{tau:g} d²"] = results.log_ratio(ones[tau], others[tau])
+    return signs(away, near, peak)
+
+
+def typical(
+    view: View,
+    target: TargetName,
+    first: str,
+    second: str,
+    middle: Callable[[Sequence[float]], float] = statistics.median,
+) -> list[float]:
+    """The median over n of log(first / second) in Figure 1, one number for each run.
+
+    The median, because at n = d (d + 1) linear attention alone is at its peak.
+    """
+    ones, others = samples_rows(view, target, first), samples_rows(view, target, second)
+    runs = range(len(ones[TAUS[0]]))
+    return [
+        middle([math.log(ones[tau][run].icl / others[tau][run].icl) for tau in TAUS])
+        for run in runs
+    ]
+
+
+def law_typical(view: View, target: TargetName, first: str, second: str) -> float:
+    """The median over n of log(first / second) in the limit."""
+    return statistics.median(law_ratios(view, f"{target} target", first, second).values())
+
+
+def one_sign(value: Estimate) -> Signs:
+    """A single number, tested by itself."""
+    return signs({"": value})

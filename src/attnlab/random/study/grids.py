@@ -90,6 +90,11 @@ def panel_laws(
     return laws(config, cost=20.0)
 
 
+def degree_laws(scale: Scale, seed: int) -> Cell:
+    """The laws of equivalent models of degrees 1, 2 and 4 at widths of Figure 2(b)."""
+    return panel_laws("degrees", scale, seed)
+
+
 def size_runs(scale: Scale, seed: int, d: int, *, rescale: bool = False) -> list[Cell]:
     """The point n = 1.5 d^2, l = d at dimension d, with two widths and two ridges."""
     at = size(scale)
@@ -167,6 +172,7 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
             (panel_laws("length", scale, seed, alpha=alpha) for alpha in LENGTHS),
             *(panel_runs(panel, scale, seed) for panel in others),
             (panel_laws(panel, scale, seed) for panel in others),
+            [degree_laws(scale, seed)],
             *(size_runs(scale, seed, d) for d in at.dimensions),
             (size_laws(scale, seed, d) for d in at.dimensions),
             size_runs(scale, seed, at.dimensions[1], rescale=True),

@@ -2,14 +2,15 @@
 
 Figure 1 varies n (panel `n`); Figure 2 varies l (`length`), m (`width`) and m with the ridge
 (`ridge`). `size` repeats two widths and two ridges at several d, `linear` does so for linear
-attention alone and `sign` for an activation outside Theorem 3. The law's n/d^2 is n/(d (d+1)) at
-finite d, so n is that multiple of d (d + 1).
+attention alone and `sign` for an activation outside Theorem 3. `degrees` has some widths of
+`width` with equivalent models of every degree, for the laws that predict how far apart they are.
+The law's n/d^2 is n/(d (d+1)) at finite d, so n is that multiple of d (d + 1).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from attnlab import arguments
 from attnlab.random.models import Model
@@ -18,8 +19,8 @@ from attnlab.random.models.transformer import EquivalentModel, RandomTransformer
 from attnlab.random.problem import SingleIndexRegression
 from attnlab.random.theory.law import samples
 
-PanelName = Literal["n", "length", "width", "ridge", "size", "linear", "sign"]
-PANELS: tuple[PanelName, ...] = ("n", "length", "width", "ridge", "size", "linear", "sign")
+PanelName = Literal["n", "length", "width", "ridge", "size", "linear", "sign", "degrees"]
+PANELS: tuple[PanelName, ...] = get_args(PanelName)
 TargetName = Literal["relu", "tanh", "linear"]
 TARGETS: tuple[TargetName, ...] = ("relu", "tanh", "linear")
 
@@ -28,6 +29,7 @@ PSIS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5, 2.0, 3.0)
 LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 RIDGES = (1e-8, 1e-4, 1e-2, 0.1, 1.0, 10.0)
 DEGREES = (1, 2, 4)
+DEGREE_PSIS = (0.25, 0.5, 1.5, 3.0)  # of `PSIS`, and away from the peak at m = n
 ACTIVATIONS = ("relu", "tanh")
 TAU, SMALL = 1.5, 1e-8
 SIZE_PSIS, SIZE_RIDGES = (0.5, 1.5), (1e-8, 0.1)
@@ -56,6 +58,8 @@ def grid(panel: PanelName, problem: SingleIndexRegression) -> Grid:
             return Grid([*LINEAR, *_models([square], both)], [n], [SMALL])
         case "width":
             return Grid(_models([width_at(n, psi) for psi in PSIS], both), [n], [SMALL])
+        case "degrees":
+            return Grid(_models([width_at(n, psi) for psi in DEGREE_PSIS], both), [n], [SMALL])
         case "ridge":
             widths = [width_at(n, psi) for psi in PSIS]
             return Grid(_models(widths, {"relu": (1,)}), [n], [*RIDGES])

@@ -1,0 +1,197 @@
+"""Claims that the paper reads off Figure 2(a): the error against the context length l."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from itertools import combinations, pairwise
+
+from attnlab.lab.judgement import UNDECIDED, Resolution, Verdict
+from attnlab.lab.study import Claim, Judgement, View
+from attnlab.random.study import grids, results
+from attnlab.random.study.comparisons import (
+    LOG_RATIO,
+    Signs,
+    below_everywhere,
+    law_ratios,
+    law_table,
+    length_rows,
+    signs,
+)
+from attnlab.random.study.evidence import EXACT, at_dimension, decided
+from attnlab.random.study.panels import ACTIVATIONS, LENGTHS
+from attnlab.stats import Estimate, student_threshold
+
+SOURCE = "Demir, Dogan, Figure 2(a)"
+SHORT, LONG = (0.25, 0.5), (2.0, 4.0, 8.0)  # clearly below and above l = d
+MODELS = ("linear", *ACTIVATIONS)
+
+
+def _pair(short: float, long: float) -> str:
+    return f"{short:g} to {long:g} d"
+
+
+def _by_length(view: View, model: str) -> Signs:
+    """log(error at a longer context / at a shorter one) of one model for every pair of lengths.
+
+    All lengths share one standard error, and every pair of every model is one of the tests.
+    """
+    logs = {
+        alpha: Estimate.of(math.log(row.icl) for row in length_rows(view, alpha)[model])
+        for alpha in LENGTHS
+    }
+    pairs = list(combinations(LENGTHS, 2))
+    error = math.sqrt(statistics.fmean(each.standard_error**2 for each in logs.values()))
+    threshold = student_threshold(results.freedom(list(logs.values())), len(pairs) * len(MODELS))
+    points = {
+        _pair(short, long): Estimate(logs[long].value - logs[short].value, math.sqrt(2) * error)
+        for short, long in pairs
+    }
+    return Signs(points, dict.fromkeys(points, threshold * math.sqrt(2) * error))
+
+
+def _falls_with_length(view: View) -> Judgement:
+    law = law_table(view, "length")
+    found = {model: _by_length(view, model) for model in MODELS}
+    rising = {model: each.above for model, each in found.items() if each.above}
+    falling = all(
+        _pair(short, long) in each.below
+        for each in found.values()
+        for short, long in pairwise(LENGTHS)
+    )
+    simulated: Verdict = "fails" if rising else "holds" if falling else UNDECIDED
+    limit = below_everywhere(
+        law[model, long].value - law[model, short].value
+        for model in MODELS
+        for short, long in pairwise(LENGTHS)
+    )
+    verdict, remark = decided(view, simulated, limit)
+    values = ", ".join(f"{law['linear', alpha].value:.3f}" for alpha in LENGTHS if alpha >= 1)
+    means = {
+        model: [results.mean(length_rows(view, alpha)[model]).value for alpha in LENGTHS]
+        for model in MODELS
+    }
+    shown = "; ".join(
+        f"{model} {', '.join(f'{value:.2f}' for value in several)}"
+        for model, several in means.items()
+    )
+    rises = "; ".join(f"{model} from {', '.join(at)}" for model, at in rising.items())
+    steps = [
+        Resolution(each.allowed[pair], abs(each.points[pair].value), LOG_RATIO)
+        for each in found.values()
+        for pair in (_pair(*step) for step in pairwise(LENGTHS))
+    ]
+    return Judgement(
+        verdict,
+        f"{shown} at l/d = {', '.join(f'{alpha:g}' for alpha in LENGTHS)}; rising beyond chance: "
+        f"{rises or 'none'}; limit of linear {values} at l = d, 2 d, 4 d, 8 d",
+        "falling for all models",
+        "; ".join(f"{model}: {each.tolerance}" for model, each in found.items()),
+        "Without a ridge, longer contexts make the covariance of the training tasks nearly "
+        f"singular. {remark}".strip(),
+        *at_dimension(view),
+        max(steps, key=lambda step: step.value / step.limit),
+    )
+
+
+def _against_linear(view: View, lengths: tuple[float, ...]) -> Signs:
+    """log(MLP / linear) at some lengths, both activations; all lengths share a standard error."""
+    points, asked = {}, []
+    for alpha in LENGTHS:
+        rows = length_rows(view, alpha)
+        for model in ACTIVATIONS:
+            name = f"{model}, l = {alpha:g} d"
+            points[name] = results.log_ratio(rows[model], rows["linear"])
+            asked += [name] if alpha in lengths else []
+    found = signs(points)
+    return Signs({at: points[at] for at in asked}, {at: found.allowed[at] for at in asked})
+
+
+def _needs_length(view: View) -> Judgement:
+    """The statement is refuted where an MLP already beats linear attention at l of d/2 or less."""
+    found = _against_linear(view, SHORT)
+    laws = {m: law_ratios(view, "length", m, "linear") for m in ACTIVATIONS}
+    early = min(laws[m][alpha] for m in ACTIVATIONS for alpha in SHORT)
+    none_gains = len(found.above) == len(found.points)
+    simulated: Verdict = "fails" if found.below else "holds" if none_gains else UNDECIDED
+    verdict, remark = decided(view, simulated, "fails" if early < 0 else "holds")
+    relu = ", ".join(f"{laws['relu'][alpha]:+.3f}" for alpha in LENGTHS)
+    return Judgement(
+        verdict,
+        f"log(MLP / linear) at l = d/4 and d/2: {found.range()}; better already there: "
+        f"{'; '.join(found.below) or 'none beyond chance'} (ReLU in the limit {relu} at l/d = "
+        f"{', '.join(f'{alpha:g}' for alpha in LENGTHS)})",
+        "no gain below l of about d",
+        found.tolerance,
+        "ReLU gains at every l, because the mean of its features acts as an intercept. "
+        f"{remark}".strip(),
+        *at_dimension(view),
+        found.resolution,
+    )
+
+
+def _gains_beyond(view: View) -> Judgement:
+    found = _against_linear(view, LONG)
+    limits = [law_ratios(view, "length", m, "linear")[a] for m in ACTIVATIONS for a in LONG]
+    verdict, remark = decided(view, found.verdict, below_everywhere(limits))
+    return Judgement(
+        verdict,
+        f"log(MLP / linear) {found.range()} at l = 2 d, 4 d and 8 d for ReLU and tanh (limit "
+        f"{min(limits):+.3f} to {max(limits):+.3f})",
+        "below 0",
+        found.tolerance,
+        remark,
+        *at_dimension(view),
+        found.resolution,
+    )
+
+
+def _context(view: View) -> Judgement:
+    cell = grids.law_numbers()
+    best = {
+        model: min(results.table(view, cell, "length", model), key=lambda row: row.value)
+        for model in ("relu", "tanh", "linear")
+    }
+    right = best["relu"].at == 8 and best["tanh"].at in (1, 2) and best["linear"].at == 1
+    return Judgement(
+        "holds" if right else "fails",
+        "; ".join(f"{model} {row.value:.3f} at l = {row.at:g} d" for model, row in best.items()),
+        "ReLU 8 d, tanh and linear d to 2 d",
+        "exact in the limit, on a grid of lengths that differ by factors of 2",
+        "",
+        *EXACT,
+    )
+
+
+CLAIMS = (
+    Claim(
+        "fig-2a-falls-with-length",
+        SOURCE,
+        "The error falls with the context length for all models.",
+        _falls_with_length,
+        ("fig-2a",),
+    ),
+    Claim(
+        "context-length-minimum",
+        "ours",
+        "In the limit, without a ridge, the best context length is finite: 8 d for ReLU, d to 2 d "
+        "for tanh and linear attention.",
+        _context,
+        ("fig-2a",),
+        ours=True,
+    ),
+    Claim(
+        "fig-2a-mlp-gains-beyond",
+        SOURCE,
+        "Beyond l of about d both MLPs have a smaller error than linear attention.",
+        _gains_beyond,
+        ("fig-2a",),
+    ),
+    Claim(
+        "fig-2a-mlp-needs-length",
+        SOURCE,
+        "Below l of about d no MLP has a smaller error than linear attention.",
+        _needs_length,
+        ("fig-2a",),
+    ),
+)

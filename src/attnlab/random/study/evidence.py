@@ -1,0 +1,60 @@
+"""What a run is evidence for: the grade of a verdict, and when a smaller run may decide.
+
+A sentence about a figure is a sentence about its dimension, d = 80. The simulation at that
+dimension decides it. A simulation at a smaller one decides only where the limit law says the same,
+so that the dimension of the figure lies between two that agree; elsewhere the claim stays open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from attnlab.lab.judgement import UNDECIDED, Grade, Verdict
+from attnlab.lab.study import View
+from attnlab.random.study import grids
+
+PAPER_D = grids.SIZES["paper"].d
+
+
+class Evidence(NamedTuple):
+    """The fields of a judgement that say where it was made."""
+
+    grade: Grade
+    differs: str
+
+
+EXACT = Evidence("exact", "")
+
+
+def at_dimension(view: View, d: int | None = None, runs: int | None = None) -> Evidence:
+    """The evidence of a simulation at one dimension: that of the figures unless given."""
+    at = grids.size(view.scale)
+    used, several = d or at.d, runs or at.runs
+    if used >= PAPER_D:
+        return Evidence("paper's setting", "")
+    return Evidence("smaller setting", f"d = {used}, {several} runs")
+
+
+def at_dimensions(sizes: Sequence[int]) -> Evidence:
+    """The evidence of an extrapolation from several dimensions."""
+    if max(sizes) >= PAPER_D:
+        return Evidence("paper's setting", "")
+    return Evidence("smaller setting", f"d = {min(sizes)} to {max(sizes)}")
+
+
+def decided(view: View, simulated: Verdict, limit: Verdict) -> tuple[Verdict, str]:
+    """The verdict about a figure, and a note where this scale leaves it open."""
+    if grids.size(view.scale).d >= PAPER_D or simulated == limit != UNDECIDED:
+        return simulated, still_open(view) if simulated == UNDECIDED else ""
+    reason = "the simulation does not decide"
+    if UNDECIDED not in (simulated, limit):
+        reason = f"'{simulated}' at this d, '{limit}' in the limit"
+    return UNDECIDED, f"Here {reason}; {still_open(view)}"
+
+
+def still_open(view: View) -> str:
+    """Which scale decides what this one leaves open."""
+    if view.scale == "paper":
+        return "More runs than those of '--scale paper' are needed."
+    return f"'attnlab reproduce random --scale paper' has d = {PAPER_D} and more runs."
