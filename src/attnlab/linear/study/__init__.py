@@ -9,10 +9,15 @@ family, with all entries of P and Q free; AXIS is ours, and its networks ship wi
 from attnlab.lab.study import Study
 from attnlab.linear.study import (
     claims_constructions,
+    claims_figures,
+    claims_levels,
     claims_models,
+    claims_ours,
     claims_profiles,
+    claims_readings,
     claims_state,
     claims_table,
+    claims_tuned,
     figures,
     figures_other,
     figures_profiles,
@@ -21,6 +26,7 @@ from attnlab.linear.study import (
 from attnlab.linear.study.cells import KINDS
 from attnlab.linear.study.grids import cells
 from attnlab.linear.study.networks import LinearNetworks
+from attnlab.linear.study.statements import STATEMENTS
 
 study = Study(
     name="linear",
@@ -45,9 +51,15 @@ study = Study(
     ),
     claims=(
         *claims_state.CLAIMS,
+        *claims_readings.CLAIMS,
         *claims_constructions.CLAIMS,
         *claims_table.CLAIMS,
         *claims_models.CLAIMS,
+        *claims_tuned.CLAIMS,
         *claims_profiles.CLAIMS,
+        *claims_levels.CLAIMS,
+        *claims_figures.CLAIMS,
+        *claims_ours.CLAIMS,
     ),
+    statements=STATEMENTS,
 )
