@@ -132,18 +132,138 @@ def pytorch(heads: Heads, prefix: str) -> dict[str, np.ndarray]:
     }
 
 
+def named(*names: str) -> "Writer":
+    """A writer of q, k, v and o under these names."""
+
+    def write(heads: Heads, prefix: str) -> dict[str, np.ndarray]:
+        parts = (linear(heads.Q), linear(heads.K), linear(heads.V), linear(heads.O).T)
+        return dict(zip((f"{prefix}{name}.weight" for name in names), parts, strict=True))
+
+    return write
+
+
+def in_blocks(qkv: str, o: str) -> "Writer":
+    """A writer of one matrix with all queries, all keys, all values, and one of outputs."""
+
+    def write(heads: Heads, prefix: str) -> dict[str, np.ndarray]:
+        fused = np.concatenate([linear(part) for part in (heads.Q, heads.K, heads.V)])
+        return {f"{prefix}{qkv}.weight": fused, f"{prefix}{o}.weight": linear(heads.O).T}
+
+    return write
+
+
+def in_groups(qkv: str, o: str) -> "Writer":
+    """A writer of one matrix with a group's queries, its key and its value, group after group."""
+
+    def write(heads: Heads, prefix: str) -> dict[str, np.ndarray]:
+        size = len(heads.Q) // len(heads.K)
+        rows = []
+        for group, (key, value) in enumerate(zip(heads.K, heads.V, strict=True)):
+            rows += [*heads.Q[group * size : (group + 1) * size], key, value]
+        fused = linear(np.stack(rows))
+        return {f"{prefix}{qkv}.weight": fused, f"{prefix}{o}.weight": linear(heads.O).T}
+
+    return write
+
+
+def codegen(heads: Heads, prefix: str) -> dict[str, np.ndarray]:
+    """Four times queries, values, keys of a quarter of the heads."""
+    quarters = [np.split(part, 4) for part in (heads.Q, heads.V, heads.K)]
+    fused = linear(
+        np.concatenate([part for quarter in zip(*quarters, strict=True) for part in quarter])
+    )
+    return {
+        f"{prefix}attn.qkv_proj.weight": fused,
+        f"{prefix}attn.out_proj.weight": linear(heads.O).T,
+    }
+
+
+def gated(heads: Heads, prefix: str) -> dict[str, np.ndarray]:
+    """Qwen3-Next: each head of q is its query and a gate."""
+    both = np.stack([heads.Q, np.ones_like(heads.Q)], axis=1)
+    return llama(heads, prefix) | {
+        f"{prefix}self_attn.q_proj.weight": linear(both.reshape(-1, *heads.Q.shape[1:]))
+    }
+
+
 Writer = Callable[[Heads, str], dict[str, np.ndarray]]
+PROJ = ("q_proj", "k_proj", "v_proj")
+
+
+def _projections(module: str, o: str) -> Writer:
+    return named(*(f"{module}.{each}" for each in PROJ), f"{module}.{o}")
+
+
 # scheme -> how a layer is written, what stands before a layer, whether heads may share keys
 FAMILIES: dict[str, tuple[str, Writer, str, bool]] = {
     "GPT-2": ("GPT-2", gpt2, "transformer.h.{}.", False),
-    "nanoGPT": ("GPT-2", nano_gpt, "transformer.h.{}.", False),
     "LLaMA": ("LLaMA", llama, "model.layers.{}.", True),
+    "Qwen3-Next": ("LLaMA", gated, "model.layers.{}.", True),
     "Phi-3": ("LLaMA, fused (Phi-3)", phi3, "model.layers.{}.", True),
+    "Phi-2": ("Phi-2", _projections("self_attn", "dense"), "model.layers.{}.", True),
     "OPT": ("OPT and CLIP", opt, "model.decoder.layers.{}.", False),
     "BERT": ("BERT", bert, "bert.encoder.layer.{}.", False),
     "ViT": ("ViT", vit, "vit.encoder.layer.{}.", False),
+    "ALBERT": (
+        "ALBERT",
+        named("attention.query", "attention.key", "attention.value", "attention.dense"),
+        "albert.encoder.albert_layer_groups.0.albert_layers.{}.",
+        False,
+    ),
+    "DistilBERT": (
+        "DistilBERT",
+        named("attention.q_lin", "attention.k_lin", "attention.v_lin", "attention.out_lin"),
+        "distilbert.transformer.layer.{}.",
+        False,
+    ),
+    "DeBERTa": (
+        "DeBERTa",
+        in_groups("attention.self.in_proj", "attention.output.dense"),
+        "deberta.encoder.layer.{}.",
+        False,
+    ),
+    "DeBERTa-v2": (
+        "DeBERTa-v2",
+        named(
+            *(f"attention.self.{each}_proj" for each in ("query", "key", "value")),
+            "attention.output.dense",
+        ),
+        "deberta.encoder.layer.{}.",
+        False,
+    ),
+    "ModernBERT": ("ModernBERT", in_blocks("attn.Wqkv", "attn.Wo"), "model.layers.{}.", False),
+    "MPT": ("MPT and DBRX", in_blocks("attn.Wqkv", "attn.out_proj"), "blocks.{}.", True),
+    "T5": (
+        "T5",
+        named(*(f"layer.0.SelfAttention.{role}" for role in "qkvo")),
+        "encoder.block.{}.",
+        False,
+    ),
+    "GPT-J": ("GPT-J", _projections("attn", "out_proj"), "transformer.h.{}.", False),
+    "GPT-Neo": ("GPT-Neo", _projections("attn.attention", "out_proj"), "transformer.h.{}.", False),
+    "CodeGen": ("CodeGen", codegen, "transformer.h.{}.", False),
+    "Wav2Vec2": ("Wav2Vec2", _projections("attention", "out_proj"), "encoder.layers.{}.", False),
+    "DINOv3": ("DINOv3", _projections("attention", "o_proj"), "layer.{}.", False),
     "timm": ("timm", timm, "blocks.{}.", False),
     "GPT-NeoX": ("GPT-NeoX", neox, "gpt_neox.layers.{}.", False),
+    "BLOOM": (
+        "BLOOM and Falcon",
+        in_groups("self_attention.query_key_value", "self_attention.dense"),
+        "transformer.h.{}.",
+        False,
+    ),
+    "Falcon": (
+        "BLOOM and Falcon",
+        in_groups("self_attention.query_key_value", "self_attention.dense"),
+        "transformer.h.{}.",
+        True,
+    ),
+    "Persimmon": (
+        "Persimmon",
+        in_groups("self_attn.query_key_value", "self_attn.dense"),
+        "model.layers.{}.",
+        False,
+    ),
     "PyTorch": ("PyTorch MultiheadAttention", pytorch, "encoder.layers.{}.", False),
 }
 

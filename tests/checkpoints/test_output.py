@@ -63,7 +63,8 @@ def test_the_file_stands_before_the_models_it_is_compared_with(reading):
 
 def test_the_summary_tells_the_nearest_head_and_what_was_left_out(reading):
     told = " ".join(summary(reading))
-    assert "7 of 12 heads have a Q K^T of the full rank" in told
+    assert "7 of 12 heads have a Q K^T of the largest rank that the architecture allows" in told
+    assert "3 by the rank r of a head" in told
     assert "layer 2 head 1, 60.0 degrees" in told
     assert "1 form Q K^T of zero" in told
     assert "biases, rotary embedding (usual for GPT-NeoX" in told

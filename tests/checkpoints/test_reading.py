@@ -72,6 +72,14 @@ def test_each_head_of_each_family_is_read_as_its_d_by_d_matrices(tmp_path, rng, 
         assert_reads(head.value_output, written[head.layer].value_output(head.head))
 
 
+def test_one_key_and_value_head_for_all_is_read_in_groups(tmp_path, rng):
+    written = random_heads(rng, shared=1)
+    path = save(tmp_path / "m.safetensors", arrays_of("Falcon", [written]), "F64")
+    for head in read_checkpoint(path, heads=4).heads:
+        assert_reads(head.query_key, written.query_key(head.head))
+        assert_reads(head.value_output, written.value_output(head.head))
+
+
 @pytest.mark.parametrize("dtype", ["BF16", "F16", "F32", "F64"])
 @pytest.mark.parametrize("family", ["GPT-2", "GPT-NeoX", "LLaMA"])
 def test_planted_ranks_are_found_in_every_dtype(tmp_path, layers, family, dtype):
@@ -180,12 +188,14 @@ def test_values_may_have_another_rank_than_queries(tmp_path, rng):
         assert_reads(head.value_output, written.value_output(head.head))
 
 
-def test_one_of_several_stacks_is_chosen_by_name(tmp_path, rng):
+def test_one_of_several_stacks_is_chosen_by_name_and_heads_are_given_to_one_only(tmp_path, rng):
     text, image = random_heads(rng), random_heads(rng, d=8)
     arrays = llama(text, "language.layers.0.") | opt(image, "vision.layers.0.")
     path = save(tmp_path / "m.safetensors", arrays, "F64")
     with pytest.raises(UserError, match=r"stack must be .*language.*LLaMA, 1.*vision.*none"):
         read_checkpoint(path, heads=4)
+    with pytest.raises(UserError, match=r"stack must be .*got 'layers'"):
+        read_checkpoint(path, heads=4, stack="layers")
     assert read_checkpoint(path, heads=4, stack="vision").sizes[0].d == 8
     assert naming(path, stack="language").scheme == "LLaMA"
 

@@ -6,6 +6,7 @@ two thin QR factorisations and r x r products, in O(d r^2); no d x d matrix is f
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,11 +83,34 @@ def factor(matrix: Float[np.ndarray, "d r"], dtype: str = "F64") -> Factor:
     if not np.isfinite(matrix).all():
         raise UserError("A factor must have finite entries.")
     rounding = ROUNDINGS[dtype]
-    qr: Any = scipy.linalg.qr  # its stub does not know what a mode returns
-    triangle = qr(matrix, mode="r", check_finite=False)[0][: min(matrix.shape)].copy()
     frobenius = float(np.linalg.norm(matrix))
     error = math.hypot(rounding.relative * frobenius, rounding.absolute * math.sqrt(matrix.size))
-    return Factor(matrix, triangle, frobenius, float(np.linalg.norm(triangle, 2)), error)
+    return _factored(matrix, error)
+
+
+def product(left: Factor, right: Factor) -> Factor:
+    """The factor left right, of d x c and c x r ones: a token compressed to c numbers, then read.
+
+    Its error is bounded as that of a form is in `read_form`.
+    """
+    rounded = left.error * right.spectral + left.spectral * right.error + left.error * right.error
+    arithmetic = max(left.matrix.shape) * EPSILON * left.frobenius * right.frobenius
+    return _factored(left.matrix @ right.matrix, rounded + arithmetic)
+
+
+def beside(factors: Sequence[Factor]) -> Factor:
+    """The factor whose columns are those of all factors."""
+    if len(factors) == 1:
+        return factors[0]
+    matrix = np.concatenate([each.matrix for each in factors], axis=1)
+    return _factored(matrix, math.hypot(*(each.error for each in factors)))
+
+
+def _factored(matrix: Float[np.ndarray, "d r"], error: float) -> Factor:
+    qr: Any = scipy.linalg.qr  # its stub does not know what a mode returns
+    triangle = qr(matrix, mode="r", check_finite=False)[0][: min(matrix.shape)].copy()
+    spectral = float(np.linalg.norm(triangle, 2))
+    return Factor(matrix, triangle, float(np.linalg.norm(matrix)), spectral, error)
 
 
 def read_form(left: Factor, right: Factor) -> Form:

@@ -1,85 +1,52 @@
-"""Which tensors of a checkpoint are the attention projections: naming schemes and mappings.
+"""Which tensors of a checkpoint are the attention projections: stacks of layers, and mappings.
 
-A scheme knows how the names of a layer's projections end, whether a matrix is stored as (out, in)
-or (in, out), and how a fused one is cut. What stands before those ends is the module's path, with
-the layer's number in it; paths that differ only there are one stack of layers.
+A scheme (`attnlab.checkpoints.schemes`) knows how the names of a layer's projections end. What
+stands before those ends is the module's path, with the layer's number in it; paths that differ only
+there are one stack of layers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from attnlab import arguments
+from attnlab.checkpoints.schemes import (
+    FUSED,
+    FUSED_ROLES,
+    LAYOUTS,
+    SCHEMES,
+    SPLIT_ROLES,
+    Scheme,
+)
 from attnlab.errors import UserError
 
 Shapes = Mapping[str, tuple[int, ...]]
-Layout = Literal["out_in", "in_out", "heads_in_rank", "wide_out"]
-Fused = Literal["blocks", "by_head"]
+ModelType = Callable[[str], str]  # of the layers of a path, where config.json states one
 
-LAYOUTS: tuple[Layout, ...] = ("out_in", "in_out", "heads_in_rank")
-FUSED: tuple[Fused, ...] = ("blocks", "by_head")
-SPLIT_ROLES, FUSED_ROLES = frozenset("qkvo"), frozenset(("qkv", "o"))
 LAYER = "{layer}"
 PATTERNS_SHOWN = 12
-
-
-@dataclass(frozen=True)
-class Scheme:
-    """How one family of models names its projections.
-
-    `layout` is out_in for y = W x (PyTorch's Linear), in_out for y = x W (GPT-2's Conv1D), or
-    heads_in_rank for Q, K, V, O in R^(heads x d x r); wide_out is in_out or out_in, whichever makes
-    the fused matrix wider than its input (GPT-2 and its copies with Linear). `fused` cuts a joint
-    q, k, v matrix into three blocks, or head by head into q, k, v of that head. `rotary`: the
-    family turns queries and keys by their positions.
-    """
-
-    name: str
-    ends: Mapping[str, str]
-    layout: Layout = "out_in"
-    fused: Fused = "blocks"
-    rotary: bool = False
-
-
-def _split(before: str, q: str, k: str, v: str, o: str) -> dict[str, str]:
-    return dict(zip("qkvo", (f"{before}{q}", f"{before}{k}", f"{before}{v}", o), strict=True))
-
-
-_PROJ = ("q_proj.weight", "k_proj.weight", "v_proj.weight")
-_WORDS = ("query.weight", "key.weight", "value.weight")
-_DENSE = "attention.output.dense.weight"
-
-SCHEMES = (
-    Scheme("GPT-2", {"qkv": "attn.c_attn.weight", "o": "attn.c_proj.weight"}, "wide_out"),
-    Scheme("LLaMA", _split("self_attn.", *_PROJ, "self_attn.o_proj.weight"), rotary=True),
-    Scheme(
-        "LLaMA, fused (Phi-3)",
-        {"qkv": "self_attn.qkv_proj.weight", "o": "self_attn.o_proj.weight"},
-        rotary=True,
-    ),
-    Scheme("OPT and CLIP", _split("self_attn.", *_PROJ, "self_attn.out_proj.weight")),
-    Scheme("BERT", _split("attention.self.", *_WORDS, _DENSE)),
-    Scheme("ViT", _split("attention.attention.", *_WORDS, _DENSE)),
-    Scheme("timm", {"qkv": "attn.qkv.weight", "o": "attn.proj.weight"}),
-    Scheme(
-        "GPT-NeoX",
-        {"qkv": "attention.query_key_value.weight", "o": "attention.dense.weight"},
-        fused="by_head",
-        rotary=True,
-    ),
-    Scheme("PyTorch MultiheadAttention", {"qkv": "in_proj_weight", "o": "out_proj.weight"}),
+DIGITS = 9  # of the longest number of a layer
+ATTENTION = re.compile(
+    r"att|qkv|query|(?<![a-z])(key|value|[qkvo])(?![a-z])|(?<![a-z])[qkvo]_|w[qkvo](?![a-z])|wqkv",
+    re.I,
 )
 
 
 @dataclass(frozen=True)
 class AttentionLayer:
-    """One layer's projections by role. `index` is its place in tensors stacked over layers."""
+    """One layer's projections by role.
+
+    `template` is the path of its stack, and `stage` the number before the layer's in it, if there
+    is one. `index` is the layer's place in tensors stacked over layers.
+    """
 
     number: int
     names: Mapping[str, str]
+    scheme: Scheme
+    template: str
+    stage: int | None = None
     index: int | None = None
 
 
@@ -109,47 +76,103 @@ def parse_mapping(given: Iterable[str]) -> dict[str, str]:
     return mapping
 
 
-def find_stacks(shapes: Shapes, mapping: Mapping[str, str] | None = None) -> list[Stack]:
-    """Every stack of attention layers, by the user's mapping or by the schemes known here."""
-    if mapping:
-        return [_mapped(shapes, mapping)]
-    found = [stack for scheme in SCHEMES for stack in _stacks(shapes, scheme)]
+def find_stacks(
+    shapes: Shapes,
+    mapping: Mapping[str, str] | None = None,
+    model_type: ModelType = lambda path: "",
+) -> list[Stack]:
+    """Every stack of attention layers, by the user's mapping or by the schemes known here.
+
+    A mapping that names no projection changes how those of a known scheme are cut.
+    """
+    given = mapping or {}
+    changes = {key: value for key, value in given.items() if key in ("layout", "fused")}
+    if len(changes) < len(given):
+        return [_mapped(shapes, given)]
+    found = _known(shapes, model_type)
     if not found:
         raise UserError(
             "No attention projections have names that are known here; found are "
             f"{', '.join(name_patterns(shapes)) or 'no tensors'}; name them with map, e.g. "
             "--map q=blocks.{layer}.wq.weight k=... v=... o=... (or qkv=... o=...) layout=out_in."
         )
-    return found
+    for stack in found:
+        if stack.scheme.refused:
+            raise UserError(
+                f"The layers {stack.template} are those of {stack.scheme.name}, which is not read: "
+                f"{stack.scheme.refused}."
+            )
+    return [_changed(stack, changes) for stack in found] if changes else found
 
 
-def choose_stack(stacks: list[Stack], wanted: str | None = None) -> Stack:
-    """The only stack, or the one whose template contains `wanted`."""
+def _known(shapes: Shapes, model_type: ModelType) -> list[Stack]:
+    """The stacks of the schemes known here; a tensor belongs to the first scheme that takes it."""
+    found: list[Stack] = []
+    taken: set[str] = set()
+    ends = tuple(end for scheme in SCHEMES for end in scheme.ends.values())
+    candidates = [name for name in shapes if name.endswith(ends)]
+    for scheme in SCHEMES:
+        for stack in _stacks([name for name in candidates if name not in taken], scheme):
+            if scheme.models and model_type(stack.template) not in scheme.models:
+                continue
+            taken.update(name for layer in stack.layers for name in layer.names.values())
+            found.append(stack)
+    order = {name: place for place, name in enumerate(shapes)}
+    return sorted(found, key=lambda s: min(order[n] for n in s.layers[0].names.values()))
+
+
+def choose_stacks(stacks: list[Stack], wanted: str | None = None) -> list[Stack]:
+    """All stacks, or those whose template contains `wanted`, or the one that is it."""
     matching = [s for s in stacks if wanted is None or wanted in s.template]
     exact = [s for s in matching if s.template == wanted]
-    if len(exact or matching) == 1:
-        return (exact or matching)[0]
-    listed = ", ".join(f"{s.template!r} ({s.scheme.name}, {len(s.layers)})" for s in stacks)
-    given = "none was given" if wanted is None else f"got {wanted!r}"
+    if exact or matching:
+        return exact or matching
     raise UserError(
-        f"stack must be a part of just one of these names of layers (with scheme and number): "
-        f"{listed}; {given}."
+        f"stack must be a part of one of these names of layers (with scheme and number): "
+        f"{listed(stacks)}; got {wanted!r}."
     )
 
 
+def listed(stacks: Sequence[Stack]) -> str:
+    """The stacks in words."""
+    return ", ".join(f"{s.template!r} ({s.scheme.name}, {len(s.layers)})" for s in stacks)
+
+
+def joined(stacks: Sequence[Stack]) -> tuple[AttentionLayer, ...]:
+    """The layers of all stacks: numbered as in their names, or through where stacks are several."""
+    layers = [layer for stack in stacks for layer in stack.layers]
+    if len(stacks) == 1:
+        return tuple(layers)
+    return tuple(replace(layer, number=number) for number, layer in enumerate(layers))
+
+
 def name_patterns(shapes: Shapes) -> list[str]:
-    """The first dozen kinds of names, numbers as *, with the shape of the first of each kind."""
+    """A dozen kinds of names, those like attention first, with the shape of the first of each.
+
+    Numbers are written as *.
+    """
     kinds: dict[str, tuple[int, ...]] = {}
     for name, shape in shapes.items():
         kinds.setdefault(re.sub(r"(?<![^.])\d+(?![^.])", "*", name), shape)
-    shown = [f"{kind} {shape}" for kind, shape in list(kinds.items())[:PATTERNS_SHOWN]]
+
+    def place(kind: str) -> int:
+        matrix = len(kinds[kind]) > 1
+        return (0 if matrix else 1) if ATTENTION.search(kind) else 2
+
+    ordered = sorted(kinds, key=place)  # in the file's order where they are alike
+    shown = [f"{shortened(kind)} {kinds[kind]}" for kind in ordered[:PATTERNS_SHOWN]]
     rest = len(kinds) - len(shown)
     return [*shown, f"and {rest} more"] if rest else shown
 
 
-def _stacks(shapes: Shapes, scheme: Scheme) -> list[Stack]:
+def shortened(name: str, longest: int = 120) -> str:
+    """A name that fits a sentence."""
+    return name if len(name) <= longest else f"{name[: longest // 2]}…{name[-longest // 2 :]}"
+
+
+def _stacks(candidates: Iterable[str], scheme: Scheme) -> list[Stack]:
     modules: dict[str, dict[str, str]] = {}
-    for name in shapes:
+    for name in candidates:
         for role, end in scheme.ends.items():
             if name == end or name.endswith(f".{end}"):
                 modules.setdefault(name.removesuffix(end), {})[role] = name
@@ -163,12 +186,25 @@ def _stacks(shapes: Shapes, scheme: Scheme) -> list[Stack]:
 
 def _stack(scheme: Scheme, template: str, layers: Mapping[int, Mapping[str, str]]) -> Stack:
     whole = {n: names for n, names in layers.items() if set(names) == set(scheme.ends)}
+    stage = _stage(template)
     return Stack(
         scheme,
         template,
-        tuple(AttentionLayer(n, whole[n]) for n in sorted(whole)),
+        tuple(AttentionLayer(n, whole[n], scheme, template, stage) for n in sorted(whole)),
         tuple(sorted(set(layers) - set(whole))),
     )
+
+
+def _changed(stack: Stack, changes: Mapping[str, str]) -> Stack:
+    """A stack whose scheme has another layout or cut, as the caller says."""
+    scheme = stack.scheme
+    if "layout" in changes:
+        layout = arguments.one_of("layout of map", changes["layout"], LAYOUTS)
+        scheme = replace(scheme, layout=layout)
+    if "fused" in changes:
+        scheme = replace(scheme, fused=arguments.one_of("fused of map", changes["fused"], FUSED))
+    layers = tuple(replace(layer, scheme=scheme) for layer in stack.layers)
+    return replace(stack, scheme=scheme, layers=layers)
 
 
 def _numbered(path: str) -> tuple[str, int]:
@@ -176,8 +212,24 @@ def _numbered(path: str) -> tuple[str, int]:
     parts = path.rstrip(".").split(".")
     for place in reversed(range(len(parts))):
         if parts[place].isdecimal():
-            return ".".join([*parts[:place], LAYER, *parts[place + 1 :]]), int(parts[place])
+            number = _number(parts[place], path)
+            return ".".join([*parts[:place], LAYER, *parts[place + 1 :]]), number
     return path.rstrip("."), 0
+
+
+def _stage(template: str) -> int | None:
+    """The last number before the layer's own."""
+    numbers = [part for part in template.partition(LAYER)[0].split(".") if part.isdecimal()]
+    return _number(numbers[-1], template) if numbers else None
+
+
+def _number(digits: str, name: str) -> int:
+    if len(digits) > DIGITS:
+        raise UserError(
+            f"The name {shortened(name)!r} has a layer number of {len(digits)} digits; at most "
+            f"{DIGITS} are read."
+        )
+    return int(digits)
 
 
 def _mapped(shapes: Shapes, mapping: Mapping[str, str]) -> Stack:
@@ -216,7 +268,7 @@ def _by_template(shapes: Shapes, ends: Mapping[str, str]) -> dict[int, dict[str,
         for name in shapes:
             found = pattern.fullmatch(name)
             if found:
-                layers.setdefault(int(found[1]), {})[role] = name
+                layers.setdefault(_number(found[1], name), {})[role] = name
     return layers
 
 
@@ -232,5 +284,5 @@ def _unstacked(stack: Stack, shapes: Shapes) -> Stack:
             f"map without {LAYER} must name tensors of {axes} axes, or of {axes + 1} with the "
             f"layers first, got shapes {', '.join(map(str, found))}."
         )
-    layers = tuple(AttentionLayer(n, layer.names, n) for n in range(found[0][0]))
-    return Stack(stack.scheme, stack.template, layers)
+    layers = tuple(replace(layer, number=n, index=n) for n in range(found[0][0]))
+    return replace(stack, layers=layers)

@@ -16,9 +16,24 @@ from pathlib import Path
 from typing import Any
 
 from attnlab import arguments
-from attnlab.checkpoints.forms import Factor, Form, factor, read_form
-from attnlab.checkpoints.heads import Cut, HeadCount, config_of, cut_layer, norms_of, rotary_in
-from attnlab.checkpoints.names import AttentionLayer, Stack, choose_stack, find_stacks
+from attnlab.checkpoints.config import (
+    HeadCount,
+    capped_in,
+    config_of,
+    model_type,
+    norms_in,
+    rotary_in,
+)
+from attnlab.checkpoints.forms import Factor, Form, beside, factor, product, read_form
+from attnlab.checkpoints.heads import Bound, Cut, Piece, Role, cut_layer, norms_of
+from attnlab.checkpoints.names import (
+    AttentionLayer,
+    Stack,
+    choose_stacks,
+    find_stacks,
+    joined,
+    listed,
+)
 from attnlab.errors import UserError
 from attnlab.rank.theory.public_sizes import Sizes
 from attnlab.tensor_files import Tensors, open_tensors
@@ -45,7 +60,8 @@ class Naming:
     `template` is the path of a layer; `dtypes` those of the projections; `incomplete` the layers
     of which some projections are not in the file. `biases` and `norms` tell whether any layer
     has a bias on q, k, v or o, or norms of queries and keys. `rotary` says what tells of a rotary
-    embedding, or is empty.
+    embedding, or is empty. `beside` names what else the model does to scores or outputs. `stacks`
+    says which layers are which, where several stacks were read and numbered through.
     """
 
     scheme: str
@@ -57,16 +73,24 @@ class Naming:
     biases: bool
     norms: bool
     rotary: str
+    beside: tuple[str, ...] = ()
+    stacks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class CheckpointReading:
-    """All heads that were read, layer by layer, with the sizes of each layer."""
+    """All heads that were read, layer by layer, with the sizes of each layer.
+
+    `bounds` are the largest ranks of Q K^T and V O that each layer's architecture allows, and
+    `value_ranks` the ranks of its values and outputs, mostly r.
+    """
 
     path: str
     naming: Naming
     sizes: Mapping[int, Sizes]
     heads: tuple[HeadReading, ...]
+    bounds: Mapping[int, tuple[Bound, Bound]]
+    value_ranks: Mapping[int, int]
 
     def layer(self, number: int) -> tuple[HeadReading, ...]:
         return tuple(head for head in self.heads if head.layer == number)
@@ -86,32 +110,39 @@ def read_checkpoint(
 
     `heads` and `key_value_heads` are needed where neither the file nor config.json tells them.
     `mapping` names the projections of an unknown scheme: q, k, v, o (or qkv, o) to names with
-    {layer}, and optionally layout (out_in, in_out, heads_in_rank) and fused (blocks, by_head).
-    `layers` picks some layers, `stack` one of several stacks by a part of its template, and
-    `progress` is called with the number of layers done, from 0 on, and the number of all.
+    {layer}, and optionally layout (out_in, in_out, heads_in_rank) and fused (blocks, by_head);
+    with these two alone it says how those of a known scheme are stored. `layers` picks some layers,
+    `stack` those of several stacks whose template contains it; without it all are read, and their
+    layers numbered through. `progress` is called with the number of layers done, from 0 on, and the
+    number of all.
     """
-    tensors, chosen, stated = _located(path, mapping, stack)
+    found = locate(path, mapping, stack)
     given = HeadCount("given", *_counted(heads, key_value_heads))
-    config = config_of(tensors.folder)
-    wanted = _wanted(chosen, layers)
-    cuts = {
-        layer.number: cut_layer(layer, chosen.scheme, tensors.shapes, (given, stated), config)
-        for layer in wanted
-    }
-    found: list[HeadReading] = []
-    with _one_thread():
-        for done, layer in enumerate(wanted):
+    if len(found.stacks) > 1 and (given.heads or given.key_value_heads):
+        raise UserError(
+            "stack must be a part of just one of these names of layers (with scheme and number) "
+            f"where heads is given: {listed(found.stacks)}; "
+            f"{'none was given' if stack is None else f'got {stack!r}'}."
+        )
+    wanted = found.factors(_wanted(joined(found.stacks), layers), given)
+    read: list[HeadReading] = []
+    with one_thread():
+        for done, each in enumerate(wanted):
             if progress is not None:
                 progress(done, len(wanted))
-            found += _read_layer(tensors, layer, cuts[layer.number])
+            read += _read_layer(each)
     if progress is not None:
         progress(len(wanted), len(wanted))
+    cuts = {each.layer.number: each.cut for each in wanted}
     layouts = sorted({cut.layout for cut in cuts.values()})
+    gated = any(cut.widths.gated for cut in cuts.values())
     return CheckpointReading(
         str(path),
-        _naming(tensors, chosen, ", ".join(layouts), config),
+        _naming(found, ", ".join(layouts), gated),
         {number: cut.sizes for number, cut in cuts.items()},
-        tuple(found),
+        tuple(read),
+        {n: (cut.query_key_bound, cut.value_output_bound) for n, cut in cuts.items()},
+        {number: cut.value_rank for number, cut in cuts.items()},
     )
 
 
@@ -119,8 +150,8 @@ def naming(
     path: Path | str, *, mapping: Mapping[str, str] | None = None, stack: str | None = None
 ) -> Naming:
     """Which naming scheme a checkpoint follows, without reading its weights."""
-    tensors, chosen, _ = _located(path, mapping, stack)
-    return _naming(tensors, chosen, chosen.scheme.layout, config_of(tensors.folder))
+    found = locate(path, mapping, stack)
+    return _naming(found, ", ".join(dict.fromkeys(s.scheme.layout for s in found.stacks)))
 
 
 def rows(reading: CheckpointReading) -> list[dict[str, Any]]:
@@ -128,6 +159,7 @@ def rows(reading: CheckpointReading) -> list[dict[str, Any]]:
     table = []
     for head in reading.heads:
         sizes = reading.sizes[head.layer]
+        query_key, value_output = reading.bounds[head.layer]
         row: dict[str, Any] = {
             "layer": head.layer,
             "head": head.head,
@@ -137,6 +169,8 @@ def rows(reading: CheckpointReading) -> list[dict[str, Any]]:
             "key_value_heads": sizes.key_value_heads,
             "r": sizes.rank,
             "least_angle": sizes.least_angle,
+            "query_key_bound": query_key.rank,
+            "value_output_bound": value_output.rank,
         }
         for name in ("query_key", "value_output"):
             form = getattr(head, name)
@@ -146,20 +180,39 @@ def rows(reading: CheckpointReading) -> list[dict[str, Any]]:
     return table
 
 
-def _located(
-    path: Path | str, mapping: Mapping[str, str] | None, stack: str | None
-) -> tuple[Tensors, Stack, HeadCount]:
-    """The tensors, the stack to read, and the heads that the file's metadata tell."""
+@dataclass(frozen=True)
+class Located:
+    """The stacks of a checkpoint, and what its metadata and its config.json say about them."""
+
+    tensors: Tensors
+    stacks: tuple[Stack, ...]
+    stated: HeadCount
+    config: Mapping[str, Any]
+
+    def factors(self, layers: Iterable[AttentionLayer], given: HeadCount) -> list[LayerFactors]:
+        """Each of these layers, cut into heads."""
+        stated, shapes = (given, self.stated), self.tensors.shapes
+        return [
+            LayerFactors(self.tensors, layer, cut_layer(layer, shapes, stated, self.config))
+            for layer in layers
+        ]
+
+
+def locate(path: Path | str, mapping: Mapping[str, str] | None, stack: str | None) -> Located:
+    """The tensors, the stacks to read, and the heads that the file's metadata tell."""
     tensors = open_tensors(path)
+    config = config_of(tensors.folder)
     stated = _own_metadata(tensors)
     own = {key: value for key, value in stated.items() if isinstance(value, str)}
     count = HeadCount("the file's metadata", *_counted(stated.get("heads"), None))
     try:
-        stacks = find_stacks(tensors.shapes, mapping or own)
+        stacks = find_stacks(
+            tensors.shapes, mapping or own, lambda template: model_type(config, template)
+        )
     except UserError as reason:
         shard = " (one shard of several; give its folder for all)" if tensors.partial else ""
         raise UserError(f"{path}{shard}: {reason}") from reason
-    return tensors, choose_stack(stacks, stack), count
+    return Located(tensors, tuple(choose_stacks(stacks, stack)), count, config)
 
 
 def _own_metadata(tensors: Tensors) -> dict[str, Any]:
@@ -187,7 +240,7 @@ def _counted(heads: Any, key_value_heads: Any) -> tuple[int | None, int | None]:
     )
 
 
-def _one_thread() -> AbstractContextManager[Any]:
+def one_thread() -> AbstractContextManager[Any]:
     """Linear algebra on one thread: a head is too small for several to help each other."""
     try:
         from threadpoolctl import threadpool_limits
@@ -196,10 +249,12 @@ def _one_thread() -> AbstractContextManager[Any]:
     return threadpool_limits(1)
 
 
-def _wanted(stack: Stack, numbers: Iterable[int] | None) -> tuple[AttentionLayer, ...]:
+def _wanted(
+    layers: tuple[AttentionLayer, ...], numbers: Iterable[int] | None
+) -> tuple[AttentionLayer, ...]:
     if numbers is None:
-        return stack.layers
-    known = {layer.number: layer for layer in stack.layers}
+        return layers
+    known = {layer.number: layer for layer in layers}
     wanted = sorted({arguments.integer("layers", number, 0) for number in numbers})
     missing = [number for number in wanted if number not in known]
     if missing or not wanted:
@@ -209,49 +264,102 @@ def _wanted(stack: Stack, numbers: Iterable[int] | None) -> tuple[AttentionLayer
     return tuple(known[number] for number in wanted)
 
 
-def _naming(tensors: Tensors, stack: Stack, layout: str, config: Mapping[str, Any]) -> Naming:
-    names = [name for layer in stack.layers for name in layer.names.values()]
+def _naming(found: Located, layout: str, gated: bool = False) -> Naming:
+    tensors, stacks, layers = found.tensors, found.stacks, joined(found.stacks)
+    names = [name for layer in layers for name in layer.names.values()]
+    schemes = list({stack.scheme.name: stack.scheme for stack in stacks}.values())
     rotary = ""
     if any("rotary" in name and name.endswith("inv_freq") for name in tensors.tensors):
         rotary = "frequencies in the file"
-    elif rotary_in(config):
+    elif rotary_in(found.config):
         rotary = "config.json"
-    elif stack.scheme.rotary:
-        rotary = f"usual for {stack.scheme.name}"
+    elif any(scheme.rotary for scheme in schemes):
+        usual = ", ".join(scheme.name for scheme in schemes if scheme.rotary)
+        rotary = f"usual for {usual}"
+    beside = [text for scheme in schemes for text in scheme.beside]
+    if any(capped_in(found.config, stack.template) for stack in stacks):
+        beside.append("the cap of scores")
+    norms = any(norms_of(layer, tensors.shapes) for layer in layers)
     return Naming(
-        scheme=stack.scheme.name,
-        template=stack.template,
+        scheme=", ".join(scheme.name for scheme in schemes),
+        template=", ".join(stack.template for stack in stacks),
         layout=layout,
-        layers=tuple(layer.number for layer in stack.layers),
-        incomplete=stack.incomplete,
+        layers=tuple(layer.number for layer in layers),
+        incomplete=tuple(number for stack in stacks for number in stack.incomplete),
         dtypes=tuple(sorted({tensors.tensors[name].dtype for name in names})),
-        biases=any(f"{name.removesuffix('weight')}bias" in tensors.tensors for name in names),
-        norms=any(norms_of(layer, tensors.shapes) for layer in stack.layers),
+        biases=any(_bias(name) in tensors.tensors for name in names),
+        norms=norms or any(norms_in(found.config, stack.template) for stack in stacks),
         rotary=rotary,
+        beside=tuple(dict.fromkeys([*beside, *(["the gate of the output"] if gated else [])])),
+        stacks=_spans(stacks),
     )
 
 
-def _read_layer(tensors: Tensors, layer: AttentionLayer, cut: Cut) -> list[HeadReading]:
+def _bias(name: str) -> str:
+    """The name of a projection's bias; DeBERTa has those of q and v beside its joint matrix."""
+    if name.endswith("attention.self.in_proj.weight"):
+        return name.replace("in_proj.weight", "q_bias")
+    return f"{name.removesuffix('weight')}bias"
+
+
+def _spans(stacks: tuple[Stack, ...]) -> tuple[str, ...]:
+    """Which layers are which stack, where several are numbered through."""
+    if len(stacks) == 1:
+        return ()
+    found, first = [], 0
+    for stack in stacks:
+        last = first + len(stack.layers) - 1
+        numbers = f"layer {first} is" if last == first else f"layers {first}-{last} are"
+        found.append(f"{numbers} {stack.template}")
+        first = last + 1
+    return tuple(found)
+
+
+class LayerFactors:
+    """The heads' factors of one layer, read when asked for; what all heads share is read once."""
+
+    def __init__(self, tensors: Tensors, layer: AttentionLayer, cut: Cut):
+        self.layer = layer
+        self.cut = cut
+        self._tensors = tensors
+        self._shared: dict[str, Factor] = {}
+
+    def of(self, role: Role, head: int) -> Factor:
+        """One head's d x r factor of q, k, v or o (of a key and value head for k and v)."""
+        return beside([self._columns(piece) for piece in self.cut.pieces(role, head)])
+
+    def forget(self) -> None:
+        """Free what the heads share."""
+        self._shared.clear()
+
+    def _columns(self, piece: Piece) -> Factor:
+        if piece.through is None:
+            return self._block(piece)
+        role = piece.through.role
+        if role not in self._shared:
+            self._shared[role] = self._block(piece.through)
+        return product(self._shared[role], self._block(piece))
+
+    def _block(self, piece: Piece) -> Factor:
+        tensor = self._tensors.tensors[self.layer.names[piece.role]]
+        index = piece.index if self.layer.index is None else (self.layer.index, *piece.index)
+        block = tensor.block(index)
+        try:
+            return factor(block.T if piece.turned else block, tensor.dtype)
+        except UserError as reason:
+            raise UserError(
+                f"The tensor {tensor.name!r} in {tensor.path} has entries that are not finite."
+            ) from reason
+
+
+def _read_layer(factors: LayerFactors) -> list[HeadReading]:
     found = []
+    cut = factors.cut
     for group in range(cut.key_value_heads):
-        key, value = (_factor(tensors, layer, cut, role, group) for role in "kv")
+        key, value = factors.of("k", group), factors.of("v", group)
         for head in cut.heads_of(group):
-            query, output = (_factor(tensors, layer, cut, role, head) for role in "qo")
+            query, output = factors.of("q", head), factors.of("o", head)
             forms = read_form(query, key), read_form(value, output)
-            found.append(HeadReading(layer.number, head, group, *forms))
+            found.append(HeadReading(factors.layer.number, head, group, *forms))
+    factors.forget()
     return found
-
-
-def _factor(tensors: Tensors, layer: AttentionLayer, cut: Cut, role: str, head: int) -> Factor:
-    """One head's d x r block of q, k, v or o."""
-    role, index, turned = cut.block(role, head)
-    tensor = tensors.tensors[layer.names[role]]
-    if layer.index is not None:
-        index = (layer.index, *index)
-    block = tensor.block(index)
-    try:
-        return factor(block.T if turned else block, tensor.dtype)
-    except UserError as reason:
-        raise UserError(
-            f"The tensor {tensor.name!r} in {tensor.path} has entries that are not finite."
-        ) from reason

@@ -29,7 +29,8 @@ def sentences(reading: CheckpointReading) -> list[str]:
         f"{names.scheme}: {names.template} ({', '.join(names.dtypes)}, {names.layout}), "
         f"{len(reading.sizes)} of {len(names.layers)} layers, {len(reading.heads)} heads."
     )
-    return [found, *summary(reading)]
+    stacks = [f"{'; '.join(names.stacks).capitalize()}."] if names.stacks else []
+    return [found, *stacks, *summary(reading)]
 
 
 def tables(reading: CheckpointReading, wide: bool = True) -> list[TextTable]:
@@ -45,9 +46,11 @@ def tables(reading: CheckpointReading, wide: bool = True) -> list[TextTable]:
 def summary(reading: CheckpointReading) -> list[str]:
     """What a person wants to know first, and what the reading leaves out, a sentence a line."""
     names = reading.naming
-    pairs = [(head, reading.sizes[head.layer]) for head in reading.heads]
-    full = sum(head.query_key.rank == min(size.rank, size.d) for head, size in pairs)
-    lines = [f"{full} of {len(pairs)} heads have a Q K^T of the full rank r above rounding."]
+    full = sum(head.query_key.rank == reading.bounds[head.layer][0].rank for head in reading.heads)
+    lines = [
+        f"{full} of {len(reading.heads)} heads have a Q K^T of the largest rank that the "
+        f"architecture allows, above rounding: {_bounds(reading)}."
+    ]
     angled = [head for head in reading.heads if head.query_key.angle is not None]
     if angled:
         nearest = min(angled, key=_distance)
@@ -68,13 +71,23 @@ def summary(reading: CheckpointReading) -> list[str]:
     if names.rotary:
         left_out.append(f"rotary embedding ({names.rotary}; Q K^T is the form at offset 0)")
     if names.norms:
-        left_out.append("norms of queries and keys")
+        left_out.append(
+            "norms of queries and keys (the form is without them; one that subtracts a mean lowers "
+            "the rank by one)"
+        )
+    left_out += names.beside
     left_out += ["the gains of the norm before the layer", "the scale 1/sqrt(r)"]
     lines.append(f"Left out of the forms: {', '.join(left_out)}.")
     if names.incomplete:
         listed = ", ".join(map(str, names.incomplete))
         lines.append(f"Not read, because some of their projections are not here: layers {listed}.")
     return lines
+
+
+def _bounds(reading: CheckpointReading) -> str:
+    """The bounds on the rank of Q K^T, each with what makes it."""
+    found = dict.fromkeys(bound for bound, _ in reading.bounds.values())
+    return ", ".join(f"{bound.rank} by {bound.why}" for bound in found)
 
 
 def _distance(head: HeadReading) -> float:
