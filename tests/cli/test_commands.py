@@ -235,7 +235,7 @@ def test_a_reader_that_stops_early_is_no_error(attnlab, filled):
     process.stdout.close()
     errors = process.stderr.read()
     process.stderr.close()
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=600) == 0
     assert errors == ""
 
 

@@ -69,7 +69,7 @@ def execute(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
         env={**clean, "COLUMNS": "80", "PYTHONUTF8": "1"},
         capture_output=True,
         encoding="utf-8",
-        timeout=300,
+        timeout=600,
     )
 
 

@@ -42,7 +42,7 @@ def test_the_documentation_builds_without_warnings_and_needs_no_network(tmp_path
         [sys.executable, "-m", "sphinx", *options, str(DOCS), str(tmp_path / "html")],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     pages = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.glob("html/*.html")}

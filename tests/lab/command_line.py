@@ -43,7 +43,7 @@ class Attnlab:
             env=self._environment(environment),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
         )
 
     def start(self, *arguments, **environment):

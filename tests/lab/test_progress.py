@@ -37,13 +37,13 @@ def on_a_terminal(attnlab, *arguments, **environment):
     except OSError:  # the other end is closed
         pass
     os.close(reader)
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=600) == 0
     return found.decode()
 
 
 def seen(out, text):
     """Whether the text comes; the bar draws from a thread of its own."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 600
     while text not in out.getvalue() and time.monotonic() < deadline:
         time.sleep(0.01)
     return text in out.getvalue()

@@ -11,8 +11,8 @@ from attnlab.lab.store import Store
 RUN = ("reproduce", "toy", "--no-report")
 
 
-def kill_at(process, seconds):
-    time.sleep(seconds)
+def kill(process):
+    """End a process that is still at work; whether it was."""
     alive = process.poll() is None
     process.kill()
     process.communicate()
@@ -21,14 +21,21 @@ def kill_at(process, seconds):
 
 @pytest.mark.slow
 def test_fifty_kills_leave_the_bytes_of_an_uninterrupted_run(attnlab, another, seed):
+    """Half of the kills come at some time, the others after some results, on any machine."""
     rolled = random.Random(seed)
-    hits, stored = 0, []
-    for _ in range(50):
+    hits, stored = 0, [0]
+    for number in range(50):
         process = attnlab.start(*RUN, "--scale", "paper", TOY_DELAY="0.02")
-        hits += kill_at(process, rolled.uniform(0.05, 1.3))
+        if number % 2:
+            time.sleep(rolled.uniform(0.05, 1.3))
+        else:
+            wanted = stored[-1] + rolled.randint(1, 15)
+            while len(attnlab.contents()) < wanted and process.poll() is None:
+                time.sleep(0.005)
+        hits += kill(process)
         stored.append(len(attnlab.contents()))
     assert hits == 50
-    assert 0 < stored[-1] < 1000  # the kills fell into the work, not before or after it
+    assert 25 <= stored[-1] < 1000  # the kills fell into the work, not before or after it
     assert len(set(stored)) > 10
     assert attnlab(*RUN, "--scale", "paper").returncode == 0
     assert another(*RUN, "--scale", "paper").returncode == 0
@@ -43,11 +50,11 @@ def test_fifty_kills_leave_the_bytes_of_an_uninterrupted_run(attnlab, another, s
 )
 def test_an_interrupt_keeps_what_is_done_and_the_next_run_continues(attnlab, number, code):
     process = attnlab.start(*RUN, "--scale", "standard", TOY_DELAY="0.05")
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 600
     while len(attnlab.contents()) < 5 and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(number)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=600)
     assert process.returncode == code
     assert "interrupted; finished cells are in the store" in errors
     assert "Traceback" not in errors
@@ -62,7 +69,7 @@ def test_two_processes_fill_one_store(attnlab, another):
     Store(attnlab.store)
     both = [attnlab.start(*RUN, "--scale", "standard", TOY_DELAY="0.005") for _ in range(2)]
     for process in both:
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=600)
         assert process.returncode == 0, errors
         assert "damaged" not in errors
         assert "toy-sum" in output
@@ -72,7 +79,7 @@ def test_two_processes_fill_one_store(attnlab, another):
 
 def test_two_processes_may_create_the_store_together(attnlab):
     both = [attnlab.start(*RUN) for _ in range(2)]
-    assert [(p.communicate(timeout=60), p.returncode)[1] for p in both] == [0, 0]
+    assert [(p.communicate(timeout=600), p.returncode)[1] for p in both] == [0, 0]
 
 
 def test_a_damaged_part_is_named_and_recomputed(attnlab):

@@ -87,7 +87,7 @@ def run_alone(program):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
 

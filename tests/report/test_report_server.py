@@ -28,7 +28,7 @@ def server(report):
 
 
 def fetch(server, path, host=None):
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=600)
     connection.request("GET", path, headers={"Host": host} if host else {})
     answer = connection.getresponse()
     body = answer.read()
@@ -112,6 +112,6 @@ def test_ctrl_c_ends_it_cleanly(report):
         assert process.stdout is not None
         assert b"http://127.0.0.1:" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=10)
+        _, errors = process.communicate(timeout=600)
     assert process.returncode == 0
     assert errors == b""

@@ -47,7 +47,7 @@ def test_the_file_alone_predicts_as_the_network_does(seed, tmp_path):
         input=given,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     for network, found in zip(networks.values(), json.loads(done.stdout), strict=True):
