@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 #include "xla/ffi/api/ffi.h"
@@ -59,6 +60,9 @@ __global__ void __launch_bounds__(LANES* GROUPS) run_groups(int64_t count, int64
 template <typename Body>
 ffi::Error for_each_group(Place stream, int64_t count, int64_t size, Body body) {
   int64_t bytes = GROUPS * size * sizeof(F);
+  // The limit belongs to the function: two threads that launch it for two sizes take turns.
+  static std::mutex turn;
+  std::lock_guard<std::mutex> held(turn);
   cudaFuncSetAttribute(run_groups<Body>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
   run_groups<<<(count + GROUPS - 1) / GROUPS, LANES * GROUPS, bytes, stream>>>(count, size, body);
   return launched();
