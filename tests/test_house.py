@@ -33,7 +33,8 @@ SHARED = {
     "tensor_files",
     "training",
 }
-OF_THE_LAB = {"lab.cell", "lab.study", "lab.presentation", "lab.reader"}  # what a paper may use
+# what a paper may use
+OF_THE_LAB = {f"lab.{name}" for name in ("cell", "study", "presentation", "reader", "watch")}
 LONGEST = 400
 
 

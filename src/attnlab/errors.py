@@ -14,6 +14,15 @@ class AttnlabError(Exception):
     exit_code = 1
 
 
+class Stopped(AttnlabError):
+    """Work was stopped on request before its last step; the checkpoint, if any, continues it."""
+
+    def __init__(self, step: int, steps: int, checkpoint: str | None) -> None:
+        self.step, self.steps, self.checkpoint = step, steps, checkpoint
+        kept = "nothing is saved" if checkpoint is None else f"{checkpoint} continues it"
+        super().__init__(f"Training was stopped at step {step} of {steps} on request; {kept}.")
+
+
 class UserError(AttnlabError, ValueError):
     """A wrong argument: the sentence names it, what was given and what is accepted."""
 

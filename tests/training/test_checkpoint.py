@@ -18,7 +18,7 @@ from attnlab.files import writer_name
 from attnlab.training.checkpoint import METADATA, CheckpointFile, Snapshot
 from attnlab.training.fingerprint import describe, fingerprint
 from attnlab.training.guard import Guard
-from attnlab.training.outcome import Event, Stopped, Trained
+from attnlab.training.outcome import Event, Trained
 from attnlab.training.population import member_keys
 from tests.training.members import ADAM, SGD, bowl_score, bowls, run
 
@@ -100,13 +100,14 @@ def test_what_was_not_yet_saved_is_computed_again(seed, tmp_path):
 class InMemory:
     """The least that keeps snapshots: what the laboratory's store will do in its own way."""
 
-    every = 100
-
     def __init__(self) -> None:
         self.held: bytes | None = None
 
     def __str__(self) -> str:
         return "in memory"
+
+    def due(self, chunks: int) -> bool:
+        return chunks % 100 == 0
 
     def load(self) -> Snapshot | None:
         return None if self.held is None else Snapshot.from_bytes(self.held, str(self))

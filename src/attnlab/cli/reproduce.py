@@ -11,7 +11,7 @@ from tyro.conf import Positional, arg
 
 from attnlab.cli.claims import refuse_broken
 from attnlab.cli.options import OfScale
-from attnlab.errors import AttnlabError
+from attnlab.errors import AttnlabError, UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,6 +34,7 @@ class Reproduce(OfScale):
       attnlab reproduce                           all studies, quick
       attnlab reproduce separation --scale paper  the paper's full grid
       attnlab reproduce --workers 2               on two processes of this machine
+      attnlab reproduce rank --stop-after 20      as much as 20 minutes allow
       attnlab reproduce --scheduler tcp://127.0.0.1:8786
     """
 
@@ -43,6 +44,8 @@ class Reproduce(OfScale):
     """Run cells on N processes of this machine; 0 stays in this one."""
     scheduler: Annotated[str | None, arg(metavar="ADDRESS")] = None
     """Run cells on a running Dask cluster."""
+    stop_after: Annotated[float | None, arg(metavar="MINUTES")] = None
+    """End the run after so many minutes; long cells continue in the next one."""
     report: Annotated[Path, arg(metavar="DIR")] = Path("attnlab-report")
     """Where to write the report."""
     no_report: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -59,12 +62,14 @@ class Reproduce(OfScale):
         from attnlab.report.folder import check_folder
         from attnlab.report.terminal import print_summary, shown
 
+        if self.stop_after is not None and not self.stop_after > 0:
+            raise UserError(f"--stop-after must be above 0 minutes, got {self.stop_after:g}.")
         plans = self.plans(self.load(self.study))
         if not self.no_report:
             check_folder(self.report)
         with open_engine(self.workers, self.scheduler, self.studies_dir) as engine:
             store = self.open(create=True)
-            summaries = run_plans(plans, store, engine, console)
+            summaries = run_plans(plans, store, engine, console, self.stop_after)
         for summary in summaries:
             print_summary(summary, console)
         judged = [Judged.of(summary.plan, summary.view) for summary in summaries]

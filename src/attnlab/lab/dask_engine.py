@@ -17,6 +17,7 @@ from typing import Any
 from attnlab.errors import AttnlabError, UserError
 from attnlab.lab.part import Finished
 from attnlab.lab.task import Task, answer
+from attnlab.lab.watch import RunLimits
 
 PATIENCE = 8.0  # seconds without any worker before the run is given up
 
@@ -30,8 +31,13 @@ class OnDask:
     name: str = "dask"
     submitted_per_thread: int = 4
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Finished]:
-        """Finished cells in the order they finish."""
+    def run(self, tasks: Sequence[Task], limits: RunLimits | None = None) -> Iterator[Finished]:
+        """Finished cells in the order they finish.
+
+        Workers need not see the store, so nothing is checkpointed: where the time is up, cells
+        that have begun are waited for and no other begins.
+        """
+        limits = limits or RunLimits()
         waiting, done = iter(tasks), queue.SimpleQueue[Any]()
         threads = sum(self.client.nthreads().values()) or 1
         running: dict[str, Any] = {}
@@ -47,7 +53,7 @@ class OnDask:
             future = self._next(done)
             del running[future.key]
             yield self._collect(future)
-            for task in islice(waiting, 1):
+            for task in islice(waiting, 0 if limits.over else 1):
                 submit(task)
 
     def _next(self, done: queue.SimpleQueue[Any]) -> Any:

@@ -16,6 +16,7 @@ from typing import Protocol
 from attnlab.errors import UserError
 from attnlab.lab.part import Finished
 from attnlab.lab.task import Task, attempt
+from attnlab.lab.watch import RunLimits
 
 
 class Engine(Protocol):
@@ -26,8 +27,11 @@ class Engine(Protocol):
         """What provenance calls this engine."""
         ...
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Finished]:
-        """Finished cells in the order they finish; a cell that raised comes back with its error."""
+    def run(self, tasks: Sequence[Task], limits: RunLimits | None = None) -> Iterator[Finished]:
+        """Finished cells in the order they finish; a cell that raised comes back with its error.
+
+        Where the time of `limits` is up, what is under way stops and the rest does not come back.
+        """
         ...
 
 
@@ -37,9 +41,13 @@ class InProcess:
 
     name: str = "in-process"
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Finished]:
+    def run(self, tasks: Sequence[Task], limits: RunLimits | None = None) -> Iterator[Finished]:
         """Finished cells in the order given."""
-        return map(attempt, (task.cell for task in tasks))
+        limits = limits or RunLimits()
+        for task in tasks:
+            if limits.over:
+                return
+            yield attempt(task.cell, limits.of(task.cell.key))
 
 
 @dataclass(frozen=True)
@@ -49,10 +57,12 @@ class Begun:
     finished: tuple[Finished, ...]
     name: str = "in-process"
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Finished]:
+    def run(self, tasks: Sequence[Task], limits: RunLimits | None = None) -> Iterator[Finished]:
         """The cells that are finished, and the others computed now, in the order given."""
-        known = {each.key: each for each in self.finished}
-        return (known.get(task.cell.key) or attempt(task.cell) for task in tasks)
+        limits, known = limits or RunLimits(), {each.key: each for each in self.finished}
+        for task in tasks:
+            key = task.cell.key
+            yield known[key] if key in known else attempt(task.cell, limits.of(key))
 
 
 @contextlib.contextmanager

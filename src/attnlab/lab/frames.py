@@ -1,17 +1,20 @@
 """How a run and its worker processes talk: frames of a length and that many bytes.
 
-A request is one frame of text. A finished cell is three: what is said about it as JSON, the part,
-and the weights.
+A request is one frame of text. A worker answers with any number of frames about its progress, each
+a JSON list of the step and the number of steps, and then with a finished cell, which is three: what
+is said about it as JSON, the part, and the weights.
 """
 
 from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Callable
 from typing import IO
 
 from attnlab.lab.part import Finished
 
+ABOUT = ("key", "seconds", "error", "mistake", "stopped")
 LENGTH = struct.Struct(">Q")
 
 
@@ -34,17 +37,31 @@ def read_frame(stream: IO[bytes]) -> bytes | None:
 
 def write_finished(stream: IO[bytes], finished: Finished) -> None:
     """Write a finished cell."""
-    about = {name: getattr(finished, name) for name in ("key", "seconds", "error", "mistake")}
+    about = {name: getattr(finished, name) for name in ABOUT}
     for data in (json.dumps(about).encode(), finished.part, finished.weights):
         write_frame(stream, data)
 
 
-def read_finished(stream: IO[bytes]) -> Finished | None:
-    """Read a finished cell; None where the other side ended before it was whole."""
-    frames = []
-    for _ in range(3):
+def write_progress(stream: IO[bytes], step: int, steps: int) -> None:
+    """Write how far a cell is."""
+    write_frame(stream, json.dumps([step, steps]).encode())
+
+
+def read_finished(
+    stream: IO[bytes], progress: Callable[[int, int], None] | None = None
+) -> Finished | None:
+    """Read a finished cell; None where the other side ended before it was whole.
+
+    Frames about its progress before that are handed to `progress`.
+    """
+    frames: list[bytes] = []
+    while len(frames) < 3:
         data = read_frame(stream)
         if data is None:
             return None
+        if not frames and isinstance(said := json.loads(data), list):
+            if progress is not None:
+                progress(*said)
+            continue
         frames.append(data)
     return Finished(**json.loads(frames[0]), part=frames[1], weights=frames[2])

@@ -35,6 +35,7 @@ class Finished:
     """What a worker hands back: bytes ready to store, or the error that stopped the cell.
 
     `mistake` says that the configuration was refused: the error is then the whole sentence.
+    `stopped` says that the time was up: the error says at which step, and the next run goes on.
     """
 
     key: str
@@ -43,6 +44,7 @@ class Finished:
     seconds: float = 0.0
     error: str = ""
     mistake: bool = False
+    stopped: bool = False
 
 
 class Damaged(Exception):

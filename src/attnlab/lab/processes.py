@@ -19,11 +19,12 @@ from attnlab.errors import AttnlabError
 from attnlab.lab.frames import read_finished, write_frame
 from attnlab.lab.part import Finished
 from attnlab.lab.task import Task
+from attnlab.lab.watch import Report, RunLimits
 
 TRIES = 3  # of a cell whose worker ends
 
 Waiting = queue.SimpleQueue[Task | None]
-Done = queue.SimpleQueue[Finished | AttnlabError]
+Done = queue.SimpleQueue[Finished | AttnlabError | None]  # None: not begun, the time was up
 
 
 class Processes:
@@ -45,29 +46,35 @@ class Processes:
         for process in list(self._processes):
             _end(process)
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[Finished]:
+    def run(self, tasks: Sequence[Task], limits: RunLimits | None = None) -> Iterator[Finished]:
         """Finished cells in the order they finish."""
+        limits = limits or RunLimits()
         waiting, done = Waiting(), Done()
         for task in sorted(tasks, key=lambda task: -task.cell.cost):
             waiting.put(task)
         for _ in range(min(self._count, len(tasks))):
             waiting.put(None)
-            threading.Thread(target=self._serve, args=(waiting, done), daemon=True).start()
+            threading.Thread(target=self._serve, args=(waiting, done, limits), daemon=True).start()
         for _ in tasks:
             finished = done.get()
             if isinstance(finished, AttnlabError):
                 raise finished
-            yield finished
+            if finished is not None:
+                yield finished
 
-    def _serve(self, waiting: Waiting, done: Done) -> None:
+    def _serve(self, waiting: Waiting, done: Done, limits: RunLimits) -> None:
         """Hand tasks to one worker until there are no more; it is replaced where it ends."""
         process: subprocess.Popen[bytes] | None = None
         try:
             while (task := waiting.get()) is not None:
+                if limits.over:
+                    done.put(None)
+                    continue
+                watch = limits.of(task.cell.key)
                 finished = Finished(task.cell.key, error="it was never tried")
                 for _ in range(TRIES):
                     process = process or self._start()
-                    found = _ask(process, task.request(self._extra))
+                    found = _ask(process, task.request(self._extra, watch), watch.report)
                     if found is not None:
                         finished = _checked(found, task)
                         break
@@ -96,13 +103,13 @@ class Processes:
         return process
 
 
-def _ask(process: subprocess.Popen[bytes], request: str) -> Finished | None:
+def _ask(process: subprocess.Popen[bytes], request: str, report: Report | None) -> Finished | None:
     """A worker's answer; None where it ended before it had one."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
         write_frame(process.stdin, request.encode())
-        return read_finished(process.stdout)
+        return read_finished(process.stdout, report)
     except (OSError, ValueError):
         return None
 
@@ -113,7 +120,7 @@ def _checked(found: Finished, task: Task) -> Finished:
     return Finished(task.cell.key, error="the worker runs another version of this study")
 
 
-_REST = ("part", "weights", "seconds", "error", "mistake")
+_REST = ("part", "weights", "seconds", "error", "mistake", "stopped")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

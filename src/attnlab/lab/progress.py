@@ -19,7 +19,13 @@ LINE_EVERY = 5.0
 
 
 class Meter(Protocol):
-    def advance(self, label: str, cost: float = 1.0) -> None: ...
+    def advance(self, label: str, cost: float = 1.0) -> None:
+        """One more step is done."""
+        ...
+
+    def inside(self, label: str) -> None:
+        """A step that takes long is under way."""
+        ...
 
 
 @contextlib.contextmanager
@@ -73,7 +79,12 @@ class _Lines:
     def advance(self, label: str, cost: float = 1.0) -> None:
         pace = self._pace
         pace.step(cost)
-        if time.monotonic() >= self._next and pace.done < pace.total:
+        if pace.done < pace.total:
+            self.inside(label)
+
+    def inside(self, label: str) -> None:
+        pace = self._pace
+        if time.monotonic() >= self._next:
             self._next = time.monotonic() + LINE_EVERY
             self._console.print(
                 f"{pace.job}: {pace.done}/{pace.total} done, {pace.stored}{pace.left} ({label})",
@@ -113,6 +124,9 @@ class _Bar:
         self._appear.join()
         if self._progress.live.is_started:
             self._progress.stop()
+
+    def inside(self, label: str) -> None:
+        self._progress.update(self._task, label=label)
 
     def advance(self, label: str, cost: float = 1.0) -> None:
         self._pace.step(cost)

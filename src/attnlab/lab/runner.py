@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,13 +18,15 @@ from attnlab.lab.provenance import RunLog
 from attnlab.lab.store import Store
 from attnlab.lab.study import Plan, View
 from attnlab.lab.task import Task
+from attnlab.lab.watch import RunLimits
 
 
 @dataclass
 class Summary:
     """What became of the cells of one plan.
 
-    `results` are the rows by the key of their point, `seconds` what the computed cells took.
+    `results` are the rows by the key of their point, `seconds` what the computed cells took, and
+    `stopped` the cells that were under way when the time was up.
     """
 
     plan: Plan
@@ -33,6 +36,13 @@ class Summary:
     computed: int = 0
     seconds: float = 0.0
     failed: list[tuple[AnyCell, AttnlabError]] = field(default_factory=list)
+    stopped: list[tuple[AnyCell, AttnlabError]] = field(default_factory=list)
+
+    @property
+    def not_begun(self) -> int:
+        """Cells that the run did not come to."""
+        seen = self.from_store + self.computed + len(self.failed) + len(self.stopped)
+        return self.total - seen
 
     @property
     def view(self) -> View:
@@ -52,12 +62,30 @@ def look_up(plan: Plan, store: Store) -> Summary:
 
 
 def run_plans(
-    plans: Sequence[Plan], store: Store, engine: Engine, console: Console
+    plans: Sequence[Plan],
+    store: Store,
+    engine: Engine,
+    console: Console,
+    stop_after: float | None = None,
 ) -> list[Summary]:
     """Bring every cell of the plans into the store, all studies together.
 
-    Interrupting keeps what is done.
+    Interrupting keeps what is done, and long cells continue at their last checkpoint.
+
+    Parameters
+    ----------
+    plans
+        What is to be computed.
+    store
+        Where results are kept, and the checkpoints of long cells.
+    engine
+        Where cells run.
+    console
+        Where progress is shown.
+    stop_after
+        Minutes after which the run ends: cells under way save a checkpoint, no other begins.
     """
+    until = None if stop_after is None else time.time() + 60 * stop_after
     summaries: list[Summary] = []
     tasks: dict[str, Task] = {}
     owners: dict[str, list[Summary]] = {}
@@ -76,7 +104,12 @@ def run_plans(
     stored = sum(summary.from_store for summary in summaries)
     try:
         with meter(console, job, len(tasks), cost, stored) as progress:
-            for finished in engine.run(list(tasks.values())):
+
+            def report(key: str, step: int, steps: int) -> None:
+                progress.inside(f"{tasks[key].cell.kind.name}, step {step} of {steps}")
+
+            limits = RunLimits(store.checkpoints, until, report)
+            for finished in engine.run(list(tasks.values()), limits):
                 cell = tasks[finished.key].cell
                 _keep(cell, finished, owners[finished.key], store, log)
                 progress.advance(cell.kind.name, cell.cost)
@@ -90,9 +123,11 @@ def _keep(
 ) -> None:
     if finished.error:
         for summary in owners:
-            summary.failed.append((cell, failure(finished)))
+            into = summary.stopped if finished.stopped else summary.failed
+            into.append((cell, failure(finished)))
         return
     store.add(cell, finished)
+    store.forget_checkpoints(cell)
     log.finished(cell.key, cell.kind.name, finished.seconds)
     rows = decode(cell, finished.part)
     for summary in owners:

@@ -3,6 +3,7 @@
     attnlab-store.json                      what this directory is
     parts/<kind>/<key>-<digest>.parquet     results (-<digest of the weights> where there are any)
     weights/<kind>/<key>-<digest>.safetensors
+    checkpoints/<key>/                      long cells under way (see `attnlab.lab.watch`)
     runs/<run>.jsonl                        provenance
     aside/                                  damaged files, out of the way
     tmp/                                    files being written
@@ -18,6 +19,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import uuid
 import warnings
 from collections.abc import Iterable
@@ -65,6 +67,17 @@ class Store:
         self.write(path, finished.part)
         # The next look-up scans again: a long run would otherwise remember every name it wrote.
         self._index.pop(kind, None)
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of cells under way, with a folder of each."""
+        return self.root / "checkpoints"
+
+    def forget_checkpoints(self, cell: AnyCell) -> None:
+        """Remove what a cell has saved on its way: it is finished."""
+        folder = self.checkpoints / cell.key
+        if folder.is_dir():
+            shutil.rmtree(folder, ignore_errors=True)
 
     def results(self, cell: AnyCell) -> dict[str, list[Any]] | None:
         """The stored rows by the key of their point, or None if there are none to be trusted.

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlab.errors import UserError
+from attnlab.errors import Stopped, UserError
 from attnlab.lab.catalog import load_study
 from attnlab.lab.cell import AnyCell, Sweep, config_values
 from attnlab.lab.fault import describe
 from attnlab.lab.part import Finished, compute
+from attnlab.lab.watch import SAVE_EVERY, Report, Watch, watching
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,9 @@ class Task:
     study: str
     cell: AnyCell
 
-    def request(self, extra: Path | None) -> str:
+    def request(self, extra: Path | None, watch: Watch | None = None) -> str:
         """What a worker needs to know, as JSON: it finds the cell by name (see `answer`)."""
+        folder = None if watch is None or watch.checkpoints is None else watch.checkpoints
         return json.dumps(
             {
                 "study": self.study,
@@ -30,22 +32,30 @@ class Task:
                 "kind": self.cell.kind.name,
                 "configs": [config_values(point.config) for point in self.cell.points],
                 "sweep": isinstance(self.cell, Sweep),
+                "checkpoints": str(folder.resolve()) if folder else None,
+                "until": watch.until if watch else None,
+                "save_every": watch.save_every if watch else SAVE_EVERY,
             }
         )
 
 
-def attempt(cell: AnyCell) -> Finished:
+def attempt(cell: AnyCell, watch: Watch | None = None) -> Finished:
     """Compute a cell; whatever it raises becomes a sentence, and the other cells go on."""
     try:
-        return compute(cell)
+        with watching(watch):
+            return compute(cell)
+    except Stopped as reason:
+        return Finished(cell.key, error=str(reason), stopped=True)
     except (Exception, SystemExit) as reason:
         return Finished(cell.key, error=describe(reason), mistake=isinstance(reason, UserError))
 
 
-def answer(request: str) -> Finished:
+def answer(request: str, report: Report | None = None) -> Finished:
     """What a worker does with a request: find the cell by its names and attempt it."""
     wanted: dict[str, Any] = json.loads(request)
     extra = Path(wanted["extra"]) if wanted["extra"] else None
     kind = load_study(wanted["study"], extra).kind(wanted["kind"])
     configs = [kind.config(**values) for values in wanted["configs"]]
-    return attempt(kind.sweep(configs) if wanted["sweep"] else kind(configs[0]))
+    folder = Path(wanted["checkpoints"]) if wanted["checkpoints"] else None
+    watch = Watch(folder, wanted["until"], report, wanted["save_every"])
+    return attempt(kind.sweep(configs) if wanted["sweep"] else kind(configs[0]), watch)

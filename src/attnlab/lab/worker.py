@@ -7,12 +7,13 @@ to the process that started it.
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sys
 
 from attnlab.lab.fault import describe
-from attnlab.lab.frames import read_frame, write_finished
+from attnlab.lab.frames import read_frame, write_finished, write_progress
 from attnlab.lab.part import Finished
 from attnlab.lab.task import answer
 
@@ -24,7 +25,7 @@ def main() -> None:
     os.dup2(2, 1)
     while (request := read_frame(requests)) is not None:
         try:
-            finished = answer(request.decode())
+            finished = answer(request.decode(), functools.partial(write_progress, answers))
         except Exception as reason:  # the study itself cannot be loaded here
             finished = Finished("", error=describe(reason))
         write_finished(answers, finished)

@@ -41,6 +41,10 @@ def print_summary(summary: Summary, console: Console) -> None:
         f"{duration(summary.seconds)}"
     )
     console.print(shown(line), soft_wrap=True)
+    if summary.stopped or summary.not_begun:
+        under_way = f"{text.counted(len(summary.stopped), 'cell')} under way"
+        line = f"Stopped: {under_way}, {summary.not_begun} not begun; run it again to go on."
+        console.print(shown(line, "yellow"), soft_wrap=True)
 
 
 def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], console: Console) -> None:

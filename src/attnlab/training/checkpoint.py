@@ -2,7 +2,7 @@
 
 A `Snapshot` holds the configuration of the run, all of its arrays, and notes in JSON; as bytes it
 is one safetensors file that says by itself what it is. Where snapshots are kept is the caller's
-choice: `CheckpointFile` keeps one file, and any other object with `every`, `load` and `save` will
+choice: `CheckpointFile` keeps one file, and any other object with `due`, `load` and `save` will
 do. A snapshot of another configuration is refused in one sentence and left alone.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,9 +146,8 @@ class Snapshot:
 class Checkpoint(Protocol):
     """Where a run keeps its snapshots; `str` of it is what errors call it."""
 
-    @property
-    def every(self) -> int:
-        """Chunks between two snapshots; the last chunk is always saved."""
+    def due(self, chunks: int) -> bool:
+        """Whether a snapshot is wanted after so many chunks; the last one is always saved."""
         ...
 
     def load(self) -> Snapshot | None:
@@ -159,15 +159,31 @@ class Checkpoint(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass
 class CheckpointFile:
-    """One file that holds the last snapshot whole: written under another name and renamed."""
+    """One file that holds the last snapshot whole: written under another name and renamed.
+
+    Parameters
+    ----------
+    path
+        The file.
+    every
+        Chunks between two snapshots.
+    seconds
+        Seconds between two snapshots, at least.
+    """
 
     path: Path | str
     every: int = 1
+    seconds: float = 0.0
 
     def __post_init__(self) -> None:
         arguments.integer("every", self.every, 1)
+        self._saved = time.monotonic()
+
+    def due(self, chunks: int) -> bool:
+        """Whether the next snapshot is due."""
+        return chunks % self.every == 0 and time.monotonic() - self._saved >= self.seconds
 
     def __str__(self) -> str:
         return str(self.path)
@@ -191,6 +207,7 @@ class CheckpointFile:
             target.parent.mkdir(parents=True, exist_ok=True)
             clear_leftovers(target.parent, hidden)
             write_whole(target, snapshot.to_bytes(), target.parent / writer_name(hidden))
+            self._saved = time.monotonic()
         except OSError as reason:
             raise AttnlabError(
                 f"Cannot write the checkpoint {self}: {trouble(reason)}. "

@@ -15,20 +15,10 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int, PyTree
 
-from attnlab.errors import AttnlabError
 from attnlab.training.member import RESTORED, SKIPPED, STOPPED, Report
 
 Action = Literal["skipped", "restored", "stopped"]
 ACTIONS: dict[int, Action] = {SKIPPED: "skipped", RESTORED: "restored", STOPPED: "stopped"}
-
-
-class Stopped(AttnlabError):
-    """Training was stopped before its last step; the checkpoint, if any, continues it."""
-
-    def __init__(self, step: int, steps: int, checkpoint: str | None) -> None:
-        self.step, self.steps, self.checkpoint = step, steps, checkpoint
-        kept = "nothing is saved" if checkpoint is None else f"{checkpoint} continues it"
-        super().__init__(f"Training was stopped at step {step} of {steps} on request; {kept}.")
 
 
 @dataclass(frozen=True)

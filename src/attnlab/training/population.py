@@ -19,14 +19,14 @@ from jaxtyping import Array, PyTree
 
 from attnlab import arguments
 from attnlab.compiling import fast_options, jit_options
-from attnlab.errors import UserError
+from attnlab.errors import Stopped, UserError
 from attnlab.training.checkpoint import Checkpoint, Snapshot, as_checkpoint
 from attnlab.training.fingerprint import describe, fingerprint
 from attnlab.training.guard import traced
 from attnlab.training.history import History
 from attnlab.training.member import Memory, State, begin, chunk
 from attnlab.training.options import TrainingOptions
-from attnlab.training.outcome import Event, Stopped, Trained, statuses
+from attnlab.training.outcome import Event, Trained, statuses
 from attnlab.training.placement import first, mesh_of, over_members, place
 from attnlab.training.program import Clock, Loss, MemberFunctions, Optimiser
 
@@ -126,7 +126,7 @@ def train(
         history.record(report, end)
         over = end == steps or not history.active
         stopping = not over and stop is not None and stop()
-        if keeper is not None and (over or stopping or history.chunks % keeper.every == 0):
+        if keeper is not None and (over or stopping or keeper.due(history.chunks)):
             saved = jax.device_get(_saved(state, memory, key, history, count))
             notes = [event.record() for event in history.events]
             keeper.save(Snapshot.of(saved, configuration, notes))

@@ -7,6 +7,7 @@ import jax
 from attnlab import arguments
 from attnlab.errors import UserError
 from attnlab.lab.cell import seed_of
+from attnlab.lab.watch import watched
 from attnlab.rank.problem import Neighbours, SelfNeighbours
 from attnlab.rank.study.draws import in_single_precision, key_of
 from attnlab.rank.study.questions_encoder import EncoderRun
@@ -31,6 +32,7 @@ def encoder_rows(config: EncoderRun) -> list[TrainedRow]:
         rate=config.rate,
         seeds=config.seeds,
         replay=config.replay,
+        **watched(),
     )
     return rows_of(found, found.models.blocks[0].attention, config.d)
 
@@ -56,7 +58,8 @@ def pair_rows(config: PairRun) -> list[TrainedRow]:
         start = stacked(
             [constructed_layer(config.d, config.heads, config.sharpness, seed) for seed in seeds]
         )
+    draws = keys[1], keys[2]
     found = train_population(
-        loss, start, (keys[1], keys[2]), config.steps, config.rate, replay=config.replay
+        loss, start, draws, config.steps, config.rate, replay=config.replay, **watched()
     )
     return rows_of(found, found.models, config.d)
