@@ -37,6 +37,15 @@ def test_monte_carlo_agrees_with_the_attention_law(shared, seed):
     assert answer.agrees, answer
 
 
+def test_monte_carlo_agrees_with_the_law_where_the_spikes_sit_in_different_rows(seed):
+    points = [
+        (SelfAttentionPair(200, 22, a0, zero_row=1), AttentionNetwork(15, X=X))
+        for X, a0 in (("identity", 0.01), ("identity", 0.09), ("ones", 0.01), ("ones", 0.09))
+    ]
+    answer = agree(points, 1000, seed)
+    assert answer.agrees, answer
+
+
 def test_monte_carlo_agrees_with_the_law_along_a_sweep(seed):
     answer = agree(attention_sweeps()["c"][::8], 1000, seed)
     assert answer.comparisons == 11

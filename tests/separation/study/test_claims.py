@@ -71,6 +71,10 @@ BROKEN = {
         ("least_dimension", {"settled": one_and_a_half}),
         ("least_dimension", {"first": lambda config, d: d // 2}),
     ],
+    "theorem-6.2-identity": [
+        ("theorem", {"failure": twice_the_goal}),
+        ("theorem", {"failure": 1.0}),
+    ],
     "theorem-1.1": [("theorem", {"failure": twice_the_goal}), ("theorem", {"failure": 1e-16})],
     "theorem-1.2": [("theorem", {"failure": twice_the_goal}), ("theorem", {"failure": 1e-16})],
     "theorem-6.2-mended": [("attention", {"exact": 0.5}), ("attention", {"exact": 1.0})],

@@ -1,7 +1,7 @@
 """Theorem 6.2 at growing sizes: the exact probability of failure, and the widths and dimensions.
 
-X = 1 and tau = (c + 0.1) sqrt(log n), as the theorem has them. Sizes are given as powers of ten,
-and n is the multiple of d - 2 next to that power. Nothing here is sampled.
+X = 1 and tau = (c + 0.1) sqrt(log n), as the theorem has them, and X = I beside it. Sizes are given
+as powers of ten, and n is the multiple of d - 2 next to that power. Nothing here is sampled.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ class TheoremPoint:
     """Entry at a token's class; c = 1 - b."""
     a0: float = 0.01
     """Spike on D0, in units of sqrt(log n)."""
+    x: Literal["identity", "ones"] = "ones"
+    """X = Q K^T: all ones, as in the theorem, or the identity."""
     model: Literal["self", "cross"] = "self"
     """Self-attention (Definition 6.1), or cross-attention on datasets of our own."""
     delta: float = 0.01
@@ -116,12 +118,13 @@ def _goal(exponent: int, delta: float) -> float:
 
 def _law(config: TheoremPoint) -> theory.NeuronLaw:
     arguments.one_of("model", config.model, PAIRS)
+    arguments.one_of("x", config.x, ("identity", "ones"))
     classes = arguments.integer("d", config.d, 4) - 2
     n = max((10**config.exponent + classes // 2) // classes, 1) * classes
     with outside_definition_allowed():
         c = round(1 - config.b, 9)
         pair = PAIRS[config.model](n, config.d, config.a0, config.a1, config.b, c)
-    return theory.neuron_law(pair, AttentionNetwork(offset=OFFSET, X="ones"))
+    return theory.neuron_law(pair, AttentionNetwork(offset=OFFSET, X=config.x))
 
 
 theorem = CellKind("separation_theorem", TheoremPoint, TheoremResult, run_theorem)

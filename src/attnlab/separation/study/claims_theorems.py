@@ -125,6 +125,21 @@ def _constant(view: View) -> Judgement:
     )
 
 
+def _identity(view: View) -> Judgement:
+    below, above = (_points(view, grids.identity_sweep(which)) for which in (False, True))
+    least = min(row.failure for _, row in below)
+    sizes = ", ".join(f"10^{e}" for e, _ in grids.IDENTITY)
+    return Judgement(
+        "holds" if least >= 0.99 and _worst(above) <= 1 else "fails",
+        f"failure {least:.2f} at a1 = 0.7; at most {_worst(above):.2f} δ/n at a1 = 1 and 1.2",
+        f"a1 > √(1 − b²) = {math.sqrt(1 - TheoremPoint.b**2):.2f}, at n = {sizes}",
+        EXACT,
+        "The spike row attends to itself where n^(a1² + b² + c²) outweighs n rows of n^(c²), so "
+        "that Definition 6.1's a1 ≥ 0.7 fits X = 1 only.",
+        grade="exact",
+    )
+
+
 def _dimension(view: View) -> Judgement:
     rows = {b: [view.row(cell) for cell in grids.least_dimensions(b)] for b in grids.THEOREM_BS}
     ratios = [each / row.predicted for r in rows.values() for row in r for each in _ends(row)]
@@ -212,6 +227,13 @@ CLAIMS = (
         "The theorem holds from d of about 2 (b/0.1)² log(mn/δ) on.",
         _dimension,
         ("dimension", "theorem-map"),
+        ours=True,
+    ),
+    Claim(
+        "theorem-6.2-identity",
+        f"{PAPER}, Section 7.2.1 and Appendix E (ours about them)",
+        "With X = I in place of X = 1 the theorem needs a1 > √(1 − b²), and fails at a1 = 0.7.",
+        _identity,
         ours=True,
     ),
     Claim(

@@ -29,7 +29,31 @@ DELTA = 0.01
 EXPONENTS = (3, 4, 6, 8, 12)
 THEOREM_BS = (0.1, 0.2, 0.5)
 THEOREM_C = 3.55  # a little above 1 / ln(4/3) = 3.48
-MAP_DS = (6, 10, 16, 26, 42, 66, 106, 170, 270, 430, 690, 1100, 1900)
+MAP_DS = (
+    6,
+    10,
+    16,
+    22,
+    26,
+    34,
+    42,
+    52,
+    66,
+    82,
+    106,
+    130,
+    170,
+    210,
+    270,
+    340,
+    430,
+    540,
+    690,
+    870,
+    1100,
+    1400,
+    1900,
+)
 SPIKES = (0.7, 1.2, 3.0, 5.0, 10.0, 15.0, 20.0, 25.0, 29.0)
 SPIKE_WIDTH = 60
 FIRE_SPIKES = (0.7, 0.75, 0.8, 0.9, 1.0, 1.2, 2.0, 3.0)
@@ -37,6 +61,8 @@ FIRE_BS = (0.1, 0.2, 0.4, 0.5, 0.55, 0.57, 0.6, 0.7, 0.9)
 CORNER_BS = (0.1, 0.2, 0.5, 0.9)
 CORNER_EXPONENTS = (4, 12)
 ASYMPTOTIC = 180  # n^0.02 has passed the dimension that b = 0.2 needs
+IDENTITY = ((4, 202), (6, 402), (8, 402), (12, 802))  # exponent, d
+IDENTITY_SPIKES = {False: (0.7,), True: (1.0, 1.2)}  # a1 below and above sqrt(1 - b^2)
 CROSS = ((3, 130), (4, 202), (6, 202), (8, 302), (12, 402))  # exponent, d
 
 # Lemmas 5.1-5.4: 2^-m <= delta/n from C = 1 / ln 2 on.
@@ -109,6 +135,15 @@ def cross_theorem() -> list[Cell]:
     return [theorem_point(e, d, model="cross") for e, d in CROSS]
 
 
+def identity_sweep(above: bool) -> list[Cell]:
+    """X = I, with spikes below or above sqrt(1 - b^2)."""
+    return [
+        theorem_point(e, d, x="identity", a1=a1)
+        for e, d in IDENTITY
+        for a1 in IDENTITY_SPIKES[above]
+    ]
+
+
 def least_dimensions(b: float) -> list[Cell]:
     """From which d on the theorem holds, at every n of the map."""
     return [
@@ -167,7 +202,7 @@ def theory_groups() -> list[list[Cell]]:
     """Everything above, in groups of one kind."""
     every = [point for b in THEOREM_BS for point in theorem_map(b)]
     every += [asymptotic_point(), *spike_limit_sweep(), *fire_sweep(), *corner_sweep()]
-    every += cross_theorem()
+    every += [*cross_theorem(), *identity_sweep(False), *identity_sweep(True)]
     tails = [point for label in (0, 1) for point in linear_tails(label, LINEAR_C[label])]
     tails += [point for C in PRINTED_CS for point in linear_tails(1, C, printed=True)]
     return [

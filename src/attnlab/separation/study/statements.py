@@ -219,7 +219,7 @@ _MAIN = (
         "x = 1_(d^2): for every input of D1, F_exp > 0 and F_lin = 0, and for every input of D0, "
         "F_exp = F_lin = 0, each with probability 1 - delta/poly(n).",
         claims=("theorem-6.2",),
-        beside=("theorem-6.2-constant", "theorem-6.2-dimension"),
+        beside=("theorem-6.2-constant", "theorem-6.2-dimension", "theorem-6.2-identity"),
     ),
     Statement(
         "theorem-6.2-range",
