@@ -9,13 +9,31 @@ import functools
 from dataclasses import replace
 
 from attnlab.lab.study import View
-from attnlab.rank.study import cells_bounds, grids, questions_adversary, questions_built
+from attnlab.rank.study import (
+    cells_bounds,
+    grids,
+    published,
+    questions_adversary,
+    questions_built,
+    questions_sampled,
+)
+from attnlab.rank.study.compute_sampled import COORDINATE_DIMENSIONS, SCALES, SINGLE_DIMENSIONS
 from attnlab.rank.study.trained_rows import TrainedRow
-from attnlab.rank.theory.full_rank import full_rank_error
+from attnlab.rank.theory.full_rank import full_rank_error, softmax_limit
 from attnlab.rank.theory.lower_bound import lower_bound
-from attnlab.rank.theory.majority_vote import majority_vote_error
+from attnlab.rank.theory.majority_vote import majority_vote_error, single_head_probability
+from attnlab.rank.theory.upper_bound import plateau
 
-COMPUTED = {"rank_bounds", "rank_sizes"}
+COMPUTED = {
+    "rank_bounds",
+    "rank_sizes",
+    "rank_theorem_2i",
+    "rank_theorem_2ii",
+    "rank_theorem_4",
+    "rank_random_features",
+    "rank_pair_distance",
+    "rank_identities",
+}
 
 
 def encoder_error(c):
@@ -23,10 +41,26 @@ def encoder_error(c):
     full = c.rank == c.d
     if c.layers == 5 and c.width_multiplier == 1:
         return 0.75
-    error = 0.01 if full else {1: 0.6, 2: 0.4, 3: 0.2, 5: 0.1}[c.layers] * (c.N / 16) ** 0.3
+    error = 0.01 if full else {1: 0.6, 2: 0.4, 3: 0.2, 5: 0.1}[c.layers] * (c.N / 16) ** 0.8
     if c.encoding == "concatenated" and c.layers == 3 and not full:
         error *= 0.1
-    return error * (1.02 if c.replay else 1.0)
+    if c.replay and c.layers > 1 and not full:
+        return 1.1
+    return max(1.02 * error, 1.05 * (published_loss(c) or 0)) if c.replay else error
+
+
+def least_training(c, error):
+    """The least training loss: that of the paper where its stream is replayed, if it is known."""
+    if not c.replay:
+        return 0.999 * error
+    return published_loss(c) or (0.3 if c.layers > 1 else 0.8) * error
+
+
+def published_loss(c):
+    """The number read off Figure 1 at the standard width, or None."""
+    if c.d == 64 and c.rank in published.RANKS_1 and c.width_multiplier == 1 and c.layers != 2:
+        return published.FIGURE_1[c.layers, "d²"][published.RANKS_1.index(c.rank)]
+    return None
 
 
 def encoder_angle(c, heads):
@@ -38,9 +72,10 @@ def encoder_angle(c, heads):
 
 
 def trained(member, heads, error, least, angle, size):
+    more = 1 + 0.005 * member
     return TrainedRow(
-        member, heads, size, error + 0.001 * member, 0.0002, least + 0.001 * member, least, angle,
-        1.0, 50.0, 4, "trained for 800 steps",
+        member, heads, size, error * more, 0.0005 * error, least * more, least, angle, 1.0, angle,
+        200.0, 200.0, 4, "trained for 800 steps",
     )  # fmt: skip
 
 
@@ -57,9 +92,9 @@ def rows_of(cell):
             replace(row, by_thresholds=1.0001 * row.correlation if row.gap in twice else None)
             for row in rows
         ]
-    if kind == "rank_encoder":
+    if kind in ("rank_encoder", "rank_encoder_variant"):
         heads, error = c.shape().heads, encoder_error(c)
-        least = error * (0.8 if c.replay else 0.999)
+        least = least_training(c, error)
         size = c.layers * heads * c.rank * c.d * 4
         return [
             trained(i, heads, error, least, encoder_angle(c, heads), size) for i in range(c.seeds)
@@ -81,8 +116,30 @@ def rows_of(cell):
         variant = "C" if c.scalar_values else "B"
         bound = lower_bound(c.d, c.rank, c.heads, variant).value
         return [questions_adversary.AdversaryResult(bound + 0.01, 0.001, bound)]
+    if kind == "rank_softmax":
+        return softmax_rows(c)
+    if kind == "rank_single_heads":
+        return [
+            questions_sampled.SingleHeadRow(d, round(c.samples * single_head_probability(d).value))
+            for d in SINGLE_DIMENSIONS
+        ]
+    if kind == "rank_coordinate_heads":
+        return [
+            questions_sampled.CoordinateHeadsRow(d, plateau(d), 0.0012, plateau(d))
+            for d in COORDINATE_DIMENSIONS
+        ]
     assert kind == "rank_built"
     return [built_row(c)]
+
+
+def softmax_rows(c):
+    """Errors that follow the law const / c, with standard errors of 2 to 10 per cent of it."""
+    bias = [0.0] * c.N if c.setting == "independent" else [0.5 * i for i in range(c.N)]
+    limit = softmax_limit(c.d, bias)
+    return [
+        questions_sampled.SoftmaxRow(scale, limit / scale, 0.02 * (i + 1) * limit / scale, limit)
+        for i, scale in enumerate(SCALES)
+    ]
 
 
 def exact_row(c):

@@ -4,7 +4,8 @@ The defaults are those of torch.nn.TransformerEncoderLayer, applied to each grou
 as one torch.nn.MultiheadAttention: the fused input projection (3 d x d) is Xavier-uniform, which is
 U(-a, a) with a = sqrt(6 / (3 d + d)); its biases and the output bias are 0; the output projection
 and the perceptron's maps and biases are U(-a, a) with a = 1 / sqrt(inputs). Gains are 1, and
-learned positions are N(0, 1) as in torch.nn.Embedding.
+learned positions are N(0, 1) as in torch.nn.Embedding. With `published_start` all layers are copies
+of one, as torch.nn.TransformerEncoder makes them, and positions are N(-1, 1) or U(-1, 1).
 """
 
 from __future__ import annotations
@@ -25,17 +26,25 @@ from attnlab.rank.models.encoder_shape import EncoderShape
 def initialise(shape: EncoderShape, key: PRNGKeyArray, dtype: Any = float) -> Encoder:
     """An encoder drawn from the defaults above; `jax.vmap` over keys draws a population."""
     for_weights, for_positions = jax.random.split(key)
-    positions = None
-    if shape.learns_positions:
-        assert shape.length is not None, "EncoderShape checks it"
-        dims = shape.d if shape.encoding == "additive" else shape.width - shape.d
-        positions = jax.random.normal(for_positions, (shape.length, dims), dtype)
+    positions = _positions(shape, for_positions, dtype) if shape.learns_positions else None
     bounded = [*_attention_bounds(shape), *_perceptron_bounds(shape)]
     total = sum(math.prod(size) for size, _ in bounded)
     # One call for all blocks: the code of the generator takes longest to compile.
-    drawn = jax.random.uniform(for_weights, (shape.layers, total), dtype, -1, 1)
-    blocks = tuple(_block(shape, _split(drawn[i], bounded), dtype) for i in range(shape.layers))
+    layers = 1 if shape.published_start else shape.layers
+    drawn = jax.random.uniform(for_weights, (layers, total), dtype, -1, 1)
+    blocks = tuple(
+        _block(shape, _split(drawn[i % layers], bounded), dtype) for i in range(shape.layers)
+    )
     return Encoder(blocks, positions, shape)
+
+
+def _positions(shape: EncoderShape, key: PRNGKeyArray, dtype: Any) -> Array:
+    assert shape.length is not None, "EncoderShape checks it"
+    dims = shape.d if shape.encoding == "additive" else shape.width - shape.d
+    size = (shape.length, dims)
+    if shape.published_start and shape.encoding == "concatenated":
+        return jax.random.uniform(key, size, dtype, -1, 1)
+    return jax.random.normal(key, size, dtype) - (1 if shape.published_start else 0)
 
 
 Bounds = list[tuple[tuple[int, ...], float]]  # the size of an array and the a of its U(-a, a)

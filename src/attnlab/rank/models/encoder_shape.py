@@ -51,6 +51,10 @@ class EncoderShape:
         Whether a point may not attend to itself.
     bias
         Whether the maps have biases.
+    published_start
+        Whether weights start as in the published code, where all layers start as copies of one
+        and positions as N(-1, 1) (additive) or U(-1, 1) (concatenated). Otherwise every layer is
+        drawn, and positions are N(0, 1).
     matmul, products
         Precision of the products with weights, and how the products inside of heads are computed.
     """
@@ -68,6 +72,7 @@ class EncoderShape:
     bias: bool = True
     matmul: Matmul = "float32"
     products: Products = "auto"
+    published_start: bool = False
 
     def __post_init__(self) -> None:
         arguments.integer("d", self.d, 1)

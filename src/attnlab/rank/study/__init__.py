@@ -8,15 +8,23 @@ and what to check.
 from attnlab.lab.study import Study
 from attnlab.rank.study import (
     cells_bounds,
+    cells_identities,
+    cells_printed,
+    cells_sampled,
     cells_theory,
+    claims_ablations,
     claims_bounds,
+    claims_constructions,
     claims_figure_1,
-    claims_theory,
+    claims_identities,
+    claims_theorem_2,
+    claims_theorem_4,
     claims_training,
 )
-from attnlab.rank.study.cells import adversary, built, encoder, pair
+from attnlab.rank.study.cells import adversary, built, encoder, pair, variant
 from attnlab.rank.study.figures import FIGURES
 from attnlab.rank.study.grids import cells
+from attnlab.rank.study.statements import STATEMENTS
 
 study = Study(
     name="rank",
@@ -29,6 +37,7 @@ study = Study(
     "encoders are trained on prompts that never repeat and evaluated on held-out sequences.",
     kinds=(
         encoder,
+        variant,
         pair,
         built,
         cells_bounds.bounds,
@@ -36,13 +45,21 @@ study = Study(
         cells_theory.decay,
         adversary,
         cells_theory.sizes,
+        *cells_printed.KINDS,
+        *cells_sampled.KINDS,
+        cells_identities.identities,
     ),
     cells=cells,
     figures=FIGURES,
     claims=(
-        *claims_theory.CLAIMS,
+        *claims_identities.CLAIMS,
+        *claims_constructions.CLAIMS,
+        *claims_theorem_2.CLAIMS,
         *claims_bounds.CLAIMS,
+        *claims_theorem_4.CLAIMS,
         *claims_figure_1.CLAIMS,
         *claims_training.CLAIMS,
+        *claims_ablations.CLAIMS,
     ),
+    statements=STATEMENTS,
 )

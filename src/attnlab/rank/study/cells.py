@@ -10,7 +10,7 @@ from __future__ import annotations
 from attnlab.lab.cell import CellKind, Outcome
 from attnlab.rank.study.questions_adversary import Adversary, AdversaryResult
 from attnlab.rank.study.questions_built import Built, BuiltResult
-from attnlab.rank.study.questions_encoder import EncoderRun
+from attnlab.rank.study.questions_encoder import EncoderRun, EncoderVariant
 from attnlab.rank.study.questions_pair import PairRun
 from attnlab.rank.study.trained_rows import TrainedRow
 
@@ -39,7 +39,8 @@ def run_adversary(config: Adversary) -> AdversaryResult:
     return adversary_result(config)
 
 
-encoder = CellKind("rank_encoder", EncoderRun, TrainedRow, run_encoder, version=3)
-pair = CellKind("rank_pair", PairRun, TrainedRow, run_pair, version=3)
+encoder = CellKind("rank_encoder", EncoderRun, TrainedRow, run_encoder, version=4)
+variant = CellKind("rank_encoder_variant", EncoderVariant, TrainedRow, run_encoder)
+pair = CellKind("rank_pair", PairRun, TrainedRow, run_pair, version=4)
 built = CellKind("rank_built", Built, BuiltResult, run_built, version=2)
 adversary = CellKind("rank_adversary", Adversary, AdversaryResult, run_adversary, version=2)

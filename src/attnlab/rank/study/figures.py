@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Figure, View
-from attnlab.rank.study import figures_bounds, figures_theory, grids, published
+from attnlab.rank.study import figures_bounds, figures_printed, figures_theory, grids, published
 from attnlab.rank.study.results import held_out
 
 if TYPE_CHECKING:
@@ -74,11 +74,12 @@ def _lines(colour: str, title: str | None) -> Any:
 
 
 def _draw_1(rows: Rows) -> Drawn:
+    """One panel per depth with one line per width, as in the paper; published ones beside ours."""
     import altair as alt
 
-    return _lines("source", None).properties(width=115, height=115).facet(
-        row=alt.Row("layers:N", title=None),
-        column=alt.Column("width:N", title="weights per layer", sort=["d²", "d^2.5", "d³"]),
+    return _lines("width", "weights per layer").properties(width=150, height=150).facet(
+        row=alt.Row("source:N", title=None),
+        column=alt.Column("layers:N", title=None),
         data=alt.Data(values=rows),
     )  # fmt: skip
 
@@ -95,8 +96,8 @@ def _figure_2(view: View) -> Rows:
                         "heads": row.head_count,
                         "layers": layers,
                         "seed": row.member,
-                        "angle": row.angle,
-                        "norm": row.form_norm,
+                        "angle": row.median_angle,
+                        "norm": row.median_norm,
                         "numerical_rank": row.form_rank,
                         "source": f"ours, rank {'d' if cell.config.rank == d else 'below d'}, "
                         f"L = {layers}",
@@ -112,15 +113,21 @@ def _figure_2(view: View) -> Rows:
 def _draw_2(rows: Rows) -> Drawn:
     import altair as alt
 
-    return (
+    base = (
         alt.Chart(alt.Data(values=rows))
         .mark_point(filled=True, size=60)
         .encode(
             x=alt.X("heads:Q", title="heads H", scale=alt.Scale(type="log", base=2)),
-            y=alt.Y("angle:Q", title="angle of K Qᵀ to I, degrees", scale=alt.Scale(zero=False)),
             color=alt.Color("source:N", title=None),
             tooltip=["rank:Q", "heads:Q", "layers:Q", "angle:Q", "norm:Q"],
         )
+        .properties(width=220)
+    )
+    whole = alt.Scale(zero=False)
+    angle = alt.Y("angle:Q", title="median angle of K Qᵀ to I, degrees", scale=whole)
+    norm = alt.Y("norm:Q", title="median norm of K Qᵀ", scale=alt.Scale(type="log"))
+    return alt.concat(
+        base.encode(y=angle), base.transform_filter("isValid(datum.norm)").encode(y=norm)
     )
 
 
@@ -164,13 +171,56 @@ def _draw_4(rows: Rows) -> Drawn:
     )  # fmt: skip
 
 
+STREAMS = {  # the field of a row, and what it is called, by stream
+    "replayed": {"least_training": "replayed, least training", "test": "replayed, held out"},
+    "fresh": {"test": "fresh stream, held out"},
+}
+
+
+def _replay(view: View) -> Rows:
+    rows: Rows = []
+    for layers in (1, 3, 5):
+        for cell in grids.figure_1_replayed(view.scale, layers, view.seed):
+            rank = cell.config.rank
+            fresh = grids.encoder_cell(view.scale, view.seed, layers=layers, rank=rank)
+            rows += [
+                {"layers": f"L = {layers}", "rank": rank, "what": what, "seed": row.member,
+                 "error": getattr(row, field)}
+                for stream, one in (("replayed", cell), ("fresh", fresh))
+                for field, what in STREAMS[stream].items()
+                for row in view.rows(one)
+            ]  # fmt: skip
+        rows += [
+            {"layers": f"L = {layers}", "rank": rank, "what": READ_OFF, "error": value}
+            for rank, value in zip(published.RANKS_1, published.FIGURE_1[layers, "d²"], strict=True)
+        ]
+    return rows
+
+
+def _draw_replay(rows: Rows) -> Drawn:
+    import altair as alt
+
+    return (
+        alt.Chart(alt.Data(values=rows))
+        .mark_point(filled=True, size=45)
+        .encode(
+            x=alt.X("rank:Q", title="rank r", scale=alt.Scale(type="log", base=2)),
+            y=alt.Y("error:Q", title="squared error", scale=alt.Scale(type="log")),
+            color=alt.Color("what:N", title=None, legend=alt.Legend(columns=1)),
+            tooltip=["what:N", "rank:Q", "seed:Q", alt.Tooltip("error:Q", format=".4f")],
+        )
+        .properties(width=150, height=180)
+        .facet(column=alt.Column("layers:N", title=None))
+    )
+
+
 def _ablations(view: View) -> Rows:
     d = grids.PANELS[view.scale].base.d
     shown = [
         ("as in Figure 1", [grids.fresh(view.scale, view.seed)]),
         ("as in Figure 1", [grids.encoder_cell(view.scale, view.seed, rank=d)]),
         ("no perceptron", grids.without_mlp(view.scale, view.seed)),
-        ("100 batches replayed", [grids.replayed(view.scale, view.seed)]),
+        ("no biases", [bare for _, bare in grids.without_biases(view.scale, view.seed)]),
     ]
     return [
         {
@@ -205,16 +255,19 @@ FIGURES = (
     Figure(
         "fig-1",
         "Figure 1: error against the rank",
-        "Encoders of L layers and three widths look for the farthest of N points. Points show the "
-        "mean over seeds of the held-out error, bars the range over seeds.",
+        "Encoders of L layers and three widths look for the farthest of N points. One panel per "
+        "depth with a line per width, ours above and the published ones below. Points show the "
+        "mean over seeds of the held-out error, bars the range over seeds; published is the least "
+        "training loss of replayed batches, best of five.",
         _figure_1,
         _draw_1,
     ),
     Figure(
         "fig-2",
         "Figure 2: what the heads of the first layer learn",
-        "Angle of K Qᵀ to the identity, mean over the heads of a layer, one point per seed. 180° "
-        "is −c I; a negative multiple of a projection to r dimensions has arccos(−√(r/d)).",
+        "Angle of K Qᵀ to the identity and its Frobenius norm, medians over the heads of the first "
+        "layer, one point per seed. 180° is −c I; a negative multiple of a projection to r "
+        "dimensions has arccos(−√(r/d)). We have no published numbers for the norm.",
         _figure_2,
         _draw_2,
     ),
@@ -229,18 +282,28 @@ FIGURES = (
     Figure(
         "fig-4",
         "Figure 4: error against the rank for several N",
-        "Encoders have two layers of width d³ (one layer of width d² at the scale `quick`).",
+        "Encoders have two layers of width d³. The scale `quick` shows only the published numbers.",
         _figure_4,
         _draw_4,
     ),
     Figure(
+        "replay",
+        "Figure 1, standard width: training loss and held-out error",
+        "The least training loss and the held-out error of encoders trained on 100 replayed "
+        "batches, the held-out error of those trained on a fresh stream, and the published "
+        "numbers. One point per seed.",
+        _replay,
+        _draw_replay,
+    ),
+    Figure(
         "ablations",
-        "Without the perceptron, and with a replayed stream",
+        "Without the perceptron, and without biases",
         "Encoders have one layer of width d². Points show the held-out error and the least "
         "training loss of every seed.",
         _ablations,
         _draw_ablations,
     ),
     *figures_bounds.FIGURES,
+    *figures_printed.FIGURES,
     *figures_theory.FIGURES,
 )

@@ -102,7 +102,14 @@ def _full_rank(view: View) -> Rows:
     soft = grids_theory.full_rank(view.seed)[0]
     found = view.row(soft)
     sampled = {"c": soft.config.scale, "d": soft.config.d, "sampled": found.error}
-    return [*rows, {**sampled, "standard_error": found.standard_error}]
+    rows.append({**sampled, "N": 2, "standard_error": found.standard_error})
+    for cell in grids_theory.softmax_curves(view.seed):
+        rows += [
+            {"c": row.c, "d": cell.config.d, "N": cell.config.N, "sampled": row.error,
+             "standard_error": row.standard_error}
+            for row in view.rows(cell)
+        ]  # fmt: skip
+    return rows
 
 
 def _draw_full_rank(rows: Rows) -> Drawn:
@@ -118,7 +125,7 @@ def _draw_full_rank(rows: Rows) -> Drawn:
         law.mark_line(strokeDash=[4, 4]).encode(y="limit:Q"),
         base.transform_filter("isValid(datum.sampled)")
         .mark_point(filled=True, size=60)
-        .encode(y="sampled:Q"),
+        .encode(y="sampled:Q", shape=alt.Shape("N:O", title="points N")),
     )
 
 
@@ -141,8 +148,8 @@ FIGURES = (
     Figure(
         "full-rank",
         "Fact 1: one head of full rank",
-        "Error on an orthonormal pair against c: the exact law, its limit const / c (dashed), and "
-        "one sampled point.",
+        "Error against c on an orthonormal pair: the exact law and its limit const / c (dashed). "
+        "Points are sampled; those at several N are on independent points.",
         _full_rank,
         _draw_full_rank,
     ),

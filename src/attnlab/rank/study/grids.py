@@ -18,8 +18,8 @@ from typing import Any
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Scale
 from attnlab.rank.study import grids_theory
-from attnlab.rank.study.cells import encoder, pair
-from attnlab.rank.study.questions_encoder import EncoderRun
+from attnlab.rank.study.cells import encoder, pair, variant
+from attnlab.rank.study.questions_encoder import EncoderRun, EncoderVariant
 from attnlab.rank.study.questions_pair import PairRun, Start
 
 
@@ -45,7 +45,7 @@ PANELS: dict[Scale, Panel] = {
         (1, 8, 16),
         (1,),
         0.01,
-        (4, 8),
+        (),
         800,
         0.01,
         8,
@@ -154,11 +154,9 @@ def figure_3(scale: Scale, layers: int, encoding: str, seed: int) -> list[Cell]:
 
 
 def figure_4(scale: Scale, N: int, seed: int) -> list[Cell]:
-    """Two layers of width d^3 at one N; `quick` takes one layer of width d^2."""
+    """Two layers of width d^3 at one N; `quick` has no lengths."""
     panel = PANELS[scale]
     d = panel.base.d
-    if scale == "quick":
-        return [encoder_cell(scale, seed, N=N, rank=rank) for rank in (8, 16)]
     # Rank 1 takes most of the time, and `standard` should take an hour.
     ranks = [rank for rank in (1, 8, 16, 32, 64) if rank <= d and (rank > 1 or scale == "paper")]
     return [
@@ -176,14 +174,38 @@ def without_mlp(scale: Scale, seed: int) -> list[Cell]:
     return [encoder_cell(scale, seed, rank=rank, mlp=0) for rank in (d // 2, d)]
 
 
+REPLAY = 100  # batches of the published stream
+
+
 def replayed(scale: Scale, seed: int) -> Cell:
-    """The published stream of 100 batches, at rank d / 2."""
-    return encoder_cell(scale, seed, rank=PANELS[scale].base.d // 2, replay=100)
+    """The published stream of 100 batches: one layer of width d^2 and rank d / 2."""
+    return encoder_cell(scale, seed, rank=PANELS[scale].base.d // 2, replay=REPLAY)
 
 
 def fresh(scale: Scale, seed: int) -> Cell:
     """The same with prompts that never repeat."""
     return encoder_cell(scale, seed, rank=PANELS[scale].base.d // 2)
+
+
+def figure_1_replayed(scale: Scale, layers: int, seed: int) -> list[Cell]:
+    """The standard width of Figure 1 with the published stream; `quick` has one of the cells."""
+    if scale == "quick":
+        return [replayed(scale, seed)] if layers == 1 else []
+    ranks = PANELS[scale].ranks if scale == "paper" else (PANELS[scale].base.d // 2,)
+    if scale == "standard" and layers > 3:
+        return []
+    return [encoder_cell(scale, seed, layers=layers, rank=rank, replay=REPLAY) for rank in ranks]
+
+
+def without_biases(scale: Scale, seed: int) -> list[tuple[Cell, Cell]]:
+    """One layer of width d^2 with and without biases; `quick` has rank d / 2 only."""
+    d = PANELS[scale].base.d
+    pairs = []
+    for rank in (d // 2,) if scale == "quick" else (d // 2, d):
+        plain = encoder_cell(scale, seed, rank=rank)
+        config = EncoderVariant(**vars(plain.config), bias=False)
+        pairs.append((plain, variant(config, cost=plain.cost)))
+    return pairs
 
 
 def pair_cells(scale: Scale, seed: int, start: Start = "random") -> list[Cell]:
@@ -205,7 +227,9 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
         pair_cells(scale, seed),
         pair_cells(scale, seed, "construction"),
         figure_1_cells(scale, seed),
-        [replayed(scale, seed), fresh(scale, seed)],
+        [fresh(scale, seed)],
+        *(figure_1_replayed(scale, layers, seed) for layers in (1, 3, 5)),
+        *without_biases(scale, seed),
         without_mlp(scale, seed),
         *(figure_4(scale, N, seed) for N in PANELS[scale].lengths),
         *(figure_3(scale, layers, kind, seed) for layers in (1, 3) for kind in ENCODINGS),

@@ -12,6 +12,20 @@ from attnlab.lab.cell import Cell
 from attnlab.lab.study import Scale
 from attnlab.rank.study.cells import adversary, built
 from attnlab.rank.study.cells_bounds import Bounds, RankOne, bounds, rank_one
+from attnlab.rank.study.cells_identities import Identities, identities
+from attnlab.rank.study.cells_printed import (
+    BiasedNeed,
+    HighAccuracy,
+    HighDimension,
+    PairDistances,
+    RandomFeatures,
+    biased_need,
+    features,
+    high_accuracy,
+    high_dimension,
+    pair_distances,
+)
+from attnlab.rank.study.cells_sampled import coordinate_heads, single_heads, softmax
 from attnlab.rank.study.cells_theory import (
     DecayCurve,
     PublicSizes,
@@ -20,6 +34,7 @@ from attnlab.rank.study.cells_theory import (
 )
 from attnlab.rank.study.questions_adversary import Adversary
 from attnlab.rank.study.questions_built import Built, Construction
+from attnlab.rank.study.questions_sampled import CoordinateHeads, SingleHeads, SoftmaxCurve
 
 SCALES_C = (1.0, 4.0, 16.0, 64.0, 256.0)
 
@@ -29,6 +44,25 @@ def full_rank(seed: int) -> list[Cell]:
     return [
         built(Built("full rank", 16, 2, True, 64.0, seed=seed), cost=60.0),
         built(Built("full rank", 16, 64, seed=seed), cost=60.0),
+    ]
+
+
+SOFTMAX_LENGTHS = (2, 8, 64)
+
+
+def softmax_curves(seed: int) -> list[Cell]:
+    """Fact 1 with a softmax: independent points, several N and c."""
+    return [
+        softmax(SoftmaxCurve("independent", 16, N, 20_000 if N < 64 else 4000, seed), cost=20.0)
+        for N in SOFTMAX_LENGTHS
+    ]
+
+
+def biased_softmax_curves(seed: int) -> list[Cell]:
+    """Fact 3 with a softmax: independent points with biases, and the law of Theorem 4."""
+    return [
+        softmax(SoftmaxCurve("biased", 16, 8, seed=seed), cost=20.0),
+        softmax(SoftmaxCurve("theorem 4", 64, 2, seed=seed), cost=20.0),
     ]
 
 
@@ -101,6 +135,46 @@ def decay_cells() -> list[Cell]:
     return [decay(DecayCurve(32), cost=8.0), decay(DecayCurve(64, checked=False), cost=8.0)]
 
 
+def theorem_2_high_accuracy() -> Cell:
+    """Theorem 2 (i)."""
+    return high_accuracy(HighAccuracy(), cost=40.0)
+
+
+def theorem_2_high_dimension(rank_one: bool = False) -> Cell:
+    """Theorem 2 (ii), or its form for r = 1."""
+    return high_dimension(HighDimension(rank_one))
+
+
+def coordinate_cell(seed: int) -> Cell:
+    """d heads of rank 1 that see one coordinate each."""
+    return coordinate_heads(CoordinateHeads(seed=seed), cost=4.0)
+
+
+def theorem_4(near_full: bool = False) -> Cell:
+    """How many heads and how much weight Theorem 4's error needs."""
+    return biased_need(BiasedNeed(near_full), cost=2.0)
+
+
+def features_cell() -> Cell:
+    """How many random features are enough."""
+    return features(RandomFeatures(), cost=2.0)
+
+
+def distance_cell() -> Cell:
+    """Orthonormal against independent pairs."""
+    return pair_distances(PairDistances(), cost=2.0)
+
+
+def single_head_cell(seed: int) -> Cell:
+    """One voting head, sampled."""
+    return single_heads(SingleHeads(seed=seed), cost=10.0)
+
+
+def identity_cell(seed: int) -> Cell:
+    """Sentences that are algebra."""
+    return identities(Identities(seed=seed), cost=2.0)
+
+
 def adversaries(scale: Scale, seed: int) -> list[Cell]:
     """Heads trained against bounds (B) and (C)."""
     sizes = [(4, 1, 4, True), (4, 2, 2, False)]
@@ -124,7 +198,10 @@ def cells(scale: Scale, seed: int) -> list[Cell]:
     """All of them, the fastest first: a run that is stopped early has those."""
     biases: tuple[Construction, ...] = ("biased", "biased as printed", "concatenated")
     planned = chain(
-        [vote_below_bound(), size_cell()],
+        [vote_below_bound(), size_cell(), features_cell(), distance_cell(), identity_cell(seed)],
+        [theorem_2_high_accuracy(), theorem_4(), theorem_4(near_full=True)],
+        [theorem_2_high_dimension(), theorem_2_high_dimension(rank_one=True)],
+        [coordinate_cell(seed), single_head_cell(seed)],
         vote_laws(),
         *(bound_curves(rank) for rank in BOUND_RANKS),
         ridge_cells(seed),
@@ -132,6 +209,8 @@ def cells(scale: Scale, seed: int) -> list[Cell]:
         optimised_cells(seed),
         decay_cells(),
         full_rank(seed),
+        softmax_curves(seed),
+        biased_softmax_curves(seed),
         [biased(name, seed) for name in biases],
         votes(seed),
         [vote_by_mlp(seed)],

@@ -7,7 +7,7 @@ what the heads of the first layer have become.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from attnlab.rank.models.choices import LEARNED_ENCODINGS, Encoding, Matmul, Norm, Products
@@ -67,3 +67,20 @@ class EncoderRun:
             matmul=self.matmul,
             products=self.products,
         )
+
+
+@dataclass(frozen=True)
+class EncoderVariant(EncoderRun):
+    """The same encoder with biases left out, or with weights that start as in the published code.
+
+    A kind of its own, so that the cells of Figures 1 to 4 keep their keys.
+    """
+
+    bias: bool = True
+    """Whether the maps have biases."""
+    published_start: bool = False
+    """Whether layers start as copies of one layer, and positions around -1 or in U(-1, 1)."""
+
+    def shape(self) -> EncoderShape:
+        """The encoder before it has weights."""
+        return replace(super().shape(), bias=self.bias, published_start=self.published_start)

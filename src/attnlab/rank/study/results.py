@@ -6,16 +6,21 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.study import Judgement, Scale, View
+from attnlab.lab.study import Judgement, Resolution, Scale, Verdict, View
 from attnlab.rank.study import grids
+from attnlab.stats import normal_threshold
 
+UNDECIDED: Verdict = "undecided at this scale"
 FACTOR = 2.0
 LINE = (
-    f"a factor of {FACTOR:g} between the worst seed of one side and the best of the other, "
-    "our choice"
+    f"holds where the best seed of the worse side has more than {FACTOR:g} times the error of the "
+    "worst seed of the better side, fails where the worse side is not worse, undecided between "
+    "(our choice)"
 )
+LONGER = "The paper's sizes and steps are those of 'attnlab reproduce rank --scale paper'."
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,18 @@ class HeldOut:
         """The largest error; infinite where a member diverged."""
         return math.inf if self.diverged else max(self.errors, default=math.inf)
 
+    @property
+    def allowed(self) -> float:
+        """How many units a single error may be off: the level's standard errors of the largest."""
+        return normal_threshold(1) * max(self.standard_errors, default=math.inf)
+
+    @property
+    def spread(self) -> float:
+        """What seeds and held-out samples leave open, in units of the error's logarithm."""
+        if self.diverged or not self.errors or self.best <= 0:
+            return math.inf
+        return math.log(self.worst / self.best) + self.allowed / self.best
+
 
 def held_out(view: View, cell: Cell) -> HeldOut:
     """The held-out errors of a cell with training."""
@@ -62,21 +79,53 @@ def held_out(view: View, cell: Cell) -> HeldOut:
     )
 
 
-def weights(view: View, cell: Cell) -> int:
-    """Numbers in one model of a cell with training."""
-    return view.rows(cell)[0].weights
+@dataclass(frozen=True)
+class Contrast:
+    """Whether one group of configurations has clearly larger errors than another."""
+
+    worse: HeldOut  # the best configuration of the group that should be worse
+    better: HeldOut  # the worst configuration of the other
+
+    @property
+    def verdict(self) -> Verdict:
+        """As `LINE` says."""
+        if FACTOR * self.better.worst < self.worse.best:
+            return "holds"
+        return "fails" if self.worse.worst <= self.better.best else UNDECIDED
+
+    @property
+    def resolution(self) -> Resolution:
+        """Seeds and samples could hide a ratio that is smaller by this; equal errors are log 2."""
+        hidden = self.worse.spread + self.better.spread
+        return Resolution(hidden, math.log(FACTOR), "of the logarithm of the ratio of errors")
 
 
-def sides(view: View, layers: int) -> tuple[list[Cell], list[Cell]]:
-    """Low-rank and full-rank cells of Figure 1 at one depth, all widths."""
+def contrast(worse: Sequence[HeldOut], better: Sequence[HeldOut]) -> Contrast:
+    """The best of one group against the worst of the other."""
+    return Contrast(min(worse, key=lambda one: one.best), max(better, key=lambda one: one.worst))
+
+
+def sides(view: View, layers: int, width: str | None = None) -> tuple[list[Cell], list[Cell]]:
+    """Low-rank and full-rank cells of Figure 1 at one depth, at one width or at all."""
     d = grids.PANELS[view.scale].base.d
     every = [
         cell
-        for width in grids.widths(d)
-        for cell in grids.figure_1(view.scale, layers, width, view.seed)
+        for name in ([width] if width else grids.widths(d))
+        for cell in grids.figure_1(view.scale, layers, name, view.seed)
     ]
     low = [cell for cell in every if cell.config.rank < d]
     return low, [cell for cell in every if cell.config.rank == d]
+
+
+def setting(view: View, layers: str = "one layer") -> dict[str, Any]:
+    """Grade and difference of evidence from encoders at the view's scale."""
+    if view.scale == "paper":
+        return {"grade": "paper's setting"}
+    base = grids.PANELS[view.scale].base
+    return {
+        "grade": "smaller setting",
+        "differs": f"d = {base.d}, N = {base.N}, {layers}, {base.steps} steps",
+    }
 
 
 def beyond_scale(view: View, needs: Sequence[Scale], why: str) -> Judgement | None:
@@ -85,8 +134,8 @@ def beyond_scale(view: View, needs: Sequence[Scale], why: str) -> Judgement | No
         return None
     view.rows(grids.fresh(view.scale, view.seed))  # where nothing was run, that comes first
     return Judgement(
-        "undecided at this scale",
-        f"not trained at {view.scale}",
+        UNDECIDED,
+        f"not judged at {view.scale}",
         "",
         "",
         f"{why}; run 'attnlab reproduce rank --scale {needs[0]}'.",

@@ -24,7 +24,9 @@ class TrainedRow:
     last_training: float | None
     angle: float | None  # of K Q^T to the identity in degrees, mean over the first layer's heads
     angle_spread: float | None  # standard deviation over those heads
-    form_norm: float | None
+    median_angle: float | None  # median over those heads, as in Figure 2
+    form_norm: float | None  # of K Q^T (Frobenius), mean over those heads
+    median_norm: float | None
     form_rank: int | None  # largest numerical rank of K Q^T over the first layer's heads
     status: str
 
@@ -48,7 +50,9 @@ def rows_of(population: Population, layers: RankAttention, d: int) -> list[Train
             last_training=None if i in trained.stopped else _finite(trained.losses[-1, i]),
             angle=_finite(angles[i].mean()),
             angle_spread=_finite(angles[i].std()),
+            median_angle=_finite(np.median(angles[i])),
             form_norm=_finite(norms[i].mean()),
+            median_norm=_finite(np.median(norms[i])),
             form_rank=forms.rank(i),
             status=trained.status[i],
         )

@@ -1,0 +1,156 @@
+"""Sentences of the paper that are algebra: symmetries, limits and what a generalised head covers.
+
+Source: Amsel, Yehudai, Bruna (arXiv 2407.16153), Section 3 and equation (10). Every row is the
+largest difference of two expressions on random inputs, in double precision: an identity has a
+difference of rounding size, and what is no identity has one of order 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from attnlab.lab.cell import CellKind, Outcome, seed_of
+
+D, N, RANK, SOURCES = 8, 6, 3, 4
+
+
+@dataclass(frozen=True)
+class Identities:
+    """Identities about attention and the neighbour, on random inputs."""
+
+    draws: int = 50
+    """Random inputs for each identity."""
+    seed: int = 0
+    """Seed of the inputs."""
+
+
+@dataclass(frozen=True)
+class IdentityRow:
+    """One identity and the largest difference of its two sides."""
+
+    identity: str
+    difference: float
+
+
+def run_identities(config: Identities) -> Outcome[IdentityRow]:
+    """One row per identity."""
+    rng = np.random.default_rng(seed_of(config))
+    return Outcome(
+        [
+            IdentityRow(name, max(one(rng) for _ in range(config.draws)))
+            for name, one in IDENTITIES.items()
+        ]
+    )
+
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    weights = np.exp(scores - scores.max(axis=0, keepdims=True))
+    return weights / weights.sum(axis=0, keepdims=True)
+
+
+def _points(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Points of the unit sphere as columns."""
+    x = rng.standard_normal((D, count))
+    return x / np.linalg.norm(x, axis=0)
+
+
+def _layer(rng: np.random.Generator) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Two heads of rank 3, equation (1)."""
+    heads = [[rng.standard_normal((D, RANK)) for _ in range(4)] for _ in range(2)]
+
+    def answer(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        return sum(
+            (out @ V.T @ X @ _softmax(X.T @ K @ Q.T @ Y) for Q, K, V, out in heads),
+            start=np.zeros((D, Y.shape[1])),
+        )
+
+    return answer
+
+
+def _nearest(X: np.ndarray, y: np.ndarray, bias: np.ndarray | float = 0.0) -> np.ndarray:
+    return X[:, np.argmin(((X - y[:, None]) ** 2).sum(0) + bias)]
+
+
+def _target_order(rng: np.random.Generator) -> float:
+    layer, X, Y = _layer(rng), _points(rng, N), _points(rng, SOURCES)
+    return float(np.abs(layer(X[:, rng.permutation(N)], Y) - layer(X, Y)).max())
+
+
+def _source_order(rng: np.random.Generator) -> float:
+    layer, X, Y = _layer(rng), _points(rng, N), _points(rng, SOURCES)
+    order = rng.permutation(SOURCES)
+    return float(np.abs(layer(X, Y[:, order]) - layer(X, Y)[:, order]).max())
+
+
+def _hardmax(rng: np.random.Generator) -> float:
+    scores = rng.standard_normal(N)
+    sharp = 60 / np.diff(np.sort(scores))[-1]  # the second score is e^-60 of the first
+    return float(np.abs(_softmax(sharp * scores) - (scores == scores.max())).max())
+
+
+def _neighbour_order(rng: np.random.Generator) -> float:
+    X, y = _points(rng, N), _points(rng, 1)[:, 0]
+    return float(np.abs(_nearest(X[:, rng.permutation(N)], y) - _nearest(X, y)).max())
+
+
+def _neighbour_rotation(rng: np.random.Generator) -> float:
+    X, y, bias = _points(rng, N), _points(rng, 1)[:, 0], rng.uniform(size=N)
+    U = np.linalg.qr(rng.standard_normal((D, D)))[0]
+    plain = np.abs(_nearest(U @ X, U @ y) - U @ _nearest(X, y)).max()
+    biased = np.abs(_nearest(U @ X, U @ y, bias) - U @ _nearest(X, y, bias)).max()
+    return float(max(plain, biased))
+
+
+def _biased_order(rng: np.random.Generator) -> float:
+    X, y, bias = _points(rng, N), _points(rng, 1)[:, 0], rng.uniform(size=N)
+    return float(np.abs(_nearest(X[:, ::-1], y, bias) - _nearest(X, y, bias)).max())
+
+
+def _covered(rng: np.random.Generator) -> float:
+    """Weights of X and of X plus what K does not see: equal, with any of the encodings."""
+    X, y, K = _points(rng, N), _points(rng, 1)[:, 0], rng.standard_normal((D, RANK))
+    q, added, places = rng.standard_normal((RANK, D)), rng.standard_normal((D, N)), np.arange(N)
+    unseen = np.linalg.qr(K, mode="complete")[0][:, RANK:]
+    other = X + unseen @ rng.standard_normal((D - RANK, N))
+    angles = 0.3 * places
+
+    def rotated(keys: np.ndarray) -> np.ndarray:
+        """RoPE on the first two coordinates of the keys."""
+        first = np.cos(angles) * keys[0] - np.sin(angles) * keys[1]
+        second = np.sin(angles) * keys[0] + np.cos(angles) * keys[1]
+        return np.stack([first, second, *keys[2:]])
+
+    scores: list[Callable[[np.ndarray], np.ndarray]] = [
+        lambda points: (K.T @ points + 0.5).T @ (q @ y + 0.1),  # biases
+        lambda points: (K.T @ (points + added)).T @ (q @ y),  # additive encodings
+        lambda points: rotated(K.T @ points).T @ (q @ y),  # RoPE
+        lambda points: (K.T @ points).T @ (q @ y) - 0.2 * places,  # ALiBi
+    ]
+    return max(float(np.abs(_softmax(s(X)) - _softmax(s(other))).max()) for s in scores)
+
+
+def _thresholds(rng: np.random.Generator, shift: Callable[[np.ndarray], float]) -> float:
+    """Equation (10) against the definition (8), N = 2, with b* a function of the biases."""
+    X, y, bias = _points(rng, 2), _points(rng, 1)[:, 0], rng.uniform(size=2)
+    first = (X[:, 0] - X[:, 1]) @ y + shift(bias) > 0
+    return float(np.abs(X[:, 0 if first else 1] - _nearest(X, y, bias)).max())
+
+
+IDENTITIES: dict[str, Callable[[np.random.Generator], float]] = {
+    "attention ignores the order of targets": _target_order,
+    "attention follows the order of sources": _source_order,
+    "a sharp softmax is the hardmax": _hardmax,
+    "the neighbour ignores the order of points": _neighbour_order,
+    "the neighbour follows rotations": _neighbour_rotation,
+    "the biased neighbour ignores the order of points": _biased_order,
+    "biases and encodings are generalised heads": _covered,
+    "thresholds as printed": lambda rng: _thresholds(rng, lambda b: b[0] - b[1]),
+    "thresholds corrected": lambda rng: _thresholds(rng, lambda b: (b[1] - b[0]) / 2),
+}
+ROUNDING = 64 * D * N * math.ulp(1.0)
+
+identities = CellKind("rank_identities", Identities, IdentityRow, run_identities)

@@ -1,0 +1,39 @@
+"""Cells that sample at several sizes; `questions_sampled` describes them."""
+
+from __future__ import annotations
+
+from attnlab.lab.cell import CellKind, Outcome
+from attnlab.rank.study.questions_sampled import (
+    CoordinateHeads,
+    CoordinateHeadsRow,
+    SingleHeadRow,
+    SingleHeads,
+    SoftmaxCurve,
+    SoftmaxRow,
+)
+
+
+def run_softmax(config: SoftmaxCurve) -> Outcome[SoftmaxRow]:
+    from attnlab.rank.study.compute_sampled import softmax_rows
+
+    return Outcome(softmax_rows(config))
+
+
+def run_single_heads(config: SingleHeads) -> Outcome[SingleHeadRow]:
+    from attnlab.rank.study.compute_sampled import single_head_rows
+
+    return Outcome(single_head_rows(config))
+
+
+def run_coordinate_heads(config: CoordinateHeads) -> Outcome[CoordinateHeadsRow]:
+    from attnlab.rank.study.compute_sampled import coordinate_rows
+
+    return Outcome(coordinate_rows(config))
+
+
+softmax = CellKind("rank_softmax", SoftmaxCurve, SoftmaxRow, run_softmax)
+single_heads = CellKind("rank_single_heads", SingleHeads, SingleHeadRow, run_single_heads)
+coordinate_heads = CellKind(
+    "rank_coordinate_heads", CoordinateHeads, CoordinateHeadsRow, run_coordinate_heads
+)
+KINDS = (softmax, single_heads, coordinate_heads)

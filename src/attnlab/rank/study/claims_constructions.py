@@ -1,0 +1,262 @@
+"""Claims about constructions: Facts 1 and 3, and the votes of Theorems 7 and 34."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from attnlab.lab.cell import Cell
+from attnlab.lab.study import Claim, Judgement, Resolution, View
+from attnlab.rank.study import grids_theory
+from attnlab.stats import (
+    LEVEL,
+    Estimate,
+    agree,
+    agreement,
+    below,
+    chi_square_tail,
+    limit,
+    normal_threshold,
+    rate,
+)
+
+PAPER = "Amsel, Yehudai, Bruna"
+TIES = 2  # prompts of a sample whose two best scores float32 cannot order
+HALF = 0.5  # of a limit or an error: a construction that is off by so much is another one
+
+
+def _limits(view: View, cells: Sequence[Cell]) -> tuple[bool, str, str, Resolution]:
+    """c times the error of softmax heads, extrapolated to infinite c, against its law."""
+    good, measured, laws, seen = True, [], [], 0.0
+    for cell in cells:
+        rows = view.rows(cell)
+        points = [
+            Estimate(r.c * r.error, r.c * r.standard_error, cell.config.samples) for r in rows
+        ]
+        fitted = limit([r.c for r in rows], points)
+        compared = agree(fitted.limit, rows[0].limit, len(cells))
+        straight = chi_square_tail(fitted.chi_square, fitted.freedom) > LEVEL / len(cells)
+        good = good and compared.agrees and straight
+        seen = max(seen, compared.allowed / rows[0].limit)
+        measured.append(f"{fitted.limit} (N = {cell.config.N}, d = {cell.config.d})")
+        laws.append(f"{rows[0].limit:.3f}")
+    return good, ", ".join(measured), ", ".join(laws), Resolution(seen, HALF, "of the limit")
+
+
+def _fact_1(view: View) -> Judgement:
+    from attnlab.rank.theory.full_rank import full_rank_error, full_rank_rate
+
+    soft, hard = (view.row(cell) for cell in grids_theory.full_rank(view.seed))
+    compared = agree(Estimate(soft.error, soft.standard_error), soft.law)
+    curve = [full_rank_error(16, c).value for c in grids_theory.SCALES_C]
+    falls = all(b < a for a, b in pairwise(curve))
+    # Beyond c = 64 the law is its limit const / c to better than 5%.
+    end = curve[-1] / full_rank_rate(16, grids_theory.SCALES_C[-1])
+    limits, measured, laws, seen = _limits(view, grids_theory.softmax_curves(view.seed))
+    good = compared.agrees and hard.error <= 1e-10 and falls and abs(end - 1) < 0.05 and limits
+    return Judgement(
+        "holds" if good else "fails",
+        f"softmax on independent points: c × error tends to {measured}; hardmax over 64 points: "
+        f"error {below(hard.error, 1e-10)}; an orthonormal pair at c = 64: {soft.error:.4f} ± "
+        f"{soft.standard_error:.4f}",
+        f"law of two nearly equal scores: {laws}; 0; {soft.law:.4f}",
+        f"the extrapolation of a + b/c over c = 64, 256, 1024 to the law, and the pair to its "
+        f"own, within {compared.threshold:.2f} standard errors and more (familywise level "
+        f"{LEVEL:g})",
+        "The error falls like const/c for every N, so that any ε is reached.",
+        grade="exact",
+        resolution=seen,
+    )
+
+
+def _fact_3(view: View) -> Judgement:
+    cells = {
+        name: grids_theory.biased(name, view.seed)
+        for name in ("biased", "biased as printed", "concatenated")
+    }
+    rates = {name: view.row(cell).agreement for name, cell in cells.items()}
+    allowed = 1 - TIES / cells["biased"].config.samples
+    exact = min(rates["biased"], rates["concatenated"]) >= allowed
+    limits, measured, laws, seen = _limits(view, grids_theory.biased_softmax_curves(view.seed))
+    verdict = "fails"
+    if exact and limits:
+        verdict = "holds" if rates["biased as printed"] >= allowed else "holds as corrected"
+    return Judgement(
+        verdict,
+        f"X hardmax(Xᵀy − b/2) finds the target in {rates['biased']:.4f} of the prompts, as "
+        f"concatenated encodings in {rates['concatenated']:.4f}, and as printed (+ b) in "
+        f"{rates['biased as printed']:.4f}; with a softmax c × error tends to {measured}",
+        f"1; law of two nearly equal scores: {laws}",
+        f"all but {TIES} of {cells['biased'].config.samples} prompts, for ties in float32; "
+        f"{normal_threshold(2):.2f} standard errors (familywise level {LEVEL:g})",
+        "Corrected: X hardmax(Xᵀy − b/2). Of ‖x − y‖² + b the points do not share −2 x·y + b, so "
+        "that the sign and the half are needed. The second softmax has the law of Theorem 4: "
+        "orthogonal points of norm √d, y normal.",
+        grade="exact",
+        resolution=seen,
+    )
+
+
+def _agreement(view: View, cells: list[Cell]) -> tuple[bool, str, str, Resolution]:
+    """Sampled networks against their law."""
+    rows = [(cell.config, view.row(cell)) for cell in cells]
+    compared = [
+        agree(Estimate(row.error, row.standard_error), row.law, len(cells)) for _, row in rows
+    ]
+    seen = max(one.allowed / row.law for one, (_, row) in zip(compared, rows, strict=True))
+    return (
+        all(one.agrees for one in compared),
+        "; ".join(
+            f"d = {config.d}, H = {config.heads}: {row.error:.3f} ± {row.standard_error:.3f}"
+            for config, row in rows
+        ),
+        ", ".join(f"{row.law:.4f}" for _, row in rows),
+        Resolution(seen, HALF, "of the error"),
+    )
+
+
+VOTE_ERRORS = (0.45, 0.3, 0.1, 0.03, 0.01, 0.003)
+VOTE_DIMENSIONS = (4, 8, 16, 64, 256)
+
+
+def _vote(view: View) -> Judgement:
+    from attnlab.rank.theory.majority_vote import majority_vote_error
+
+    agrees, measured, laws, seen = _agreement(view, grids_theory.votes(view.seed))
+
+    def share(d: int, epsilon: float, power: int) -> float:
+        """The error over epsilon with the least odd H >= d^power / epsilon^2."""
+        return majority_vote_error(d, math.ceil(d**power / epsilon**2) // 2 * 2 + 1).value / epsilon
+
+    sizes = [(d, e) for d in VOTE_DIMENSIONS for e in VOTE_ERRORS]
+    worst = max(share(d, e, 3) for d, e in sizes)
+    fewer = max(share(d, e, 1) for d, e in sizes)
+    return Judgement(
+        "holds" if agrees and worst <= 1 else "fails",
+        f"with d³/ε² heads the law's error is at most {worst:.2f} ε for ε = {VOTE_ERRORS[-1]:g} to "
+        f"{VOTE_ERRORS[0]:g}, d = {VOTE_DIMENSIONS[0]} to {VOTE_DIMENSIONS[-1]}; built networks: "
+        f"{measured}",
+        f"at most ε; law of the built networks {laws}",
+        "exact law, so that c₂ = 1 is enough; every sampled prompt has fresh directions "
+        f"({normal_threshold(2):.2f} standard errors, familywise level {LEVEL:g})",
+        f"d/ε² heads are enough: {fewer:.2f} ε at most.",
+        grade="exact",
+        resolution=seen,
+    )
+
+
+def _vote_rate(view: View) -> Judgement:
+    laws = {(cell.config.d, cell.config.heads): view.row(cell) for cell in grids_theory.vote_laws()}
+    ds, Hs = grids_theory.VOTE_DS, grids_theory.VOTE_HEADS
+    in_heads = rate(Hs, [laws[64, H].vote for H in Hs]).slope
+    in_d = rate(ds, [laws[d, Hs[-1]].vote for d in ds]).slope
+    # d log atan(u) / d log u = 1 - 2 u^2 / 3 at small u = (pi/2) sqrt(d / H).
+    bends = [(math.pi / 2) ** 2 * 64 / Hs[0] / 3, (math.pi / 2) ** 2 * 64 / Hs[-1] / 3]
+    finite = 1 / (2 * ds[0])  # E|t| of a sphere against that of a normal, relative
+    off = [abs(in_heads + 0.5), abs(in_d - 0.5)]
+    good = off[0] <= bends[0] and off[1] <= bends[1] + finite
+    return Judgement(
+        "holds" if good else "fails",
+        f"error ~ H^{in_heads:.3f} at d = 64 and d^{in_d:.3f} at H = {Hs[-1]}",
+        "H^−1/2 and d^1/2: H ~ d / ε² heads are enough, where the theorem needs d³ / ε²",
+        f"the curvature of atan at the largest d / H, {bends[0]:.3f} and {bends[1]:.3f}, and "
+        f"1 / (2 d) = {finite:.3f} for finite d",
+        "These are exponents of the exact law, with which the samples of theorem-7 agree.",
+        grade="exact",
+        resolution=Resolution(max(bends[0], bends[1] + finite), 0.5, "of the exponent"),
+    )
+
+
+def _single(view: View) -> Judgement:
+    from attnlab.rank.theory.majority_vote import single_head_probability
+
+    cell = grids_theory.single_head_cell(view.seed)
+    rows, samples = view.rows(cell), cell.config.samples
+    laws = [single_head_probability(row.d).value for row in rows]
+    counted = agreement([row.right for row in rows], samples, laws, level=LEVEL)
+    exact = {
+        cell.config.d: (view.row(cell).single_head - 0.5) * math.sqrt(cell.config.d)
+        for cell in grids_theory.vote_laws()
+    }
+    end = math.sqrt(2 / math.pi) / math.pi  # of `theory.majority_vote.single_head_rate`
+    worst = max(abs(value / end - 1) * d for d, value in exact.items())
+    seen = max(
+        normal_threshold(len(rows)) * math.sqrt(p * (1 - p) / samples) / (p - 0.5) for p in laws
+    )
+    return Judgement(
+        "holds" if counted.agrees and worst <= 1 else "fails",
+        "right with probability "
+        + ", ".join(f"{row.right / samples:.3f} (d = {row.d})" for row in rows)
+        + "; law of (p − 1/2) √d: "
+        + ", ".join(f"{value:.4f} (d = {d})" for d, value in exact.items()),
+        "exact law " + ", ".join(f"{p:.3f}" for p in laws) + f"; {end:.4f} for large d",
+        f"binomial law of {samples} prompts (familywise level {LEVEL:g}); a relative distance of "
+        "the law to its limit of at most 1 / d",
+        grade="exact",
+        resolution=Resolution(seen, HALF, "of p − 1/2"),
+    )
+
+
+def _theorem_34(view: View) -> Judgement:
+    agrees, measured, laws, seen = _agreement(view, [grids_theory.vote_by_mlp(view.seed)])
+    return Judgement(
+        "holds" if agrees else "fails",
+        measured,
+        f"exact law {laws}, the law of theorem-7",
+        f"within {normal_threshold(1):.2f} standard errors (level {LEVEL:g}); every prompt has "
+        "fresh directions",
+        "The weights are our own, since the paper's are not available. Scores and perceptron do "
+        "not know the order of the points.",
+        grade="exact",
+        resolution=seen,
+    )
+
+
+CLAIMS = (
+    Claim(
+        "fact-1",
+        f"{PAPER}, Fact 1",
+        "For any ε, N and d one softmax head of full rank (V = I and K Qᵀ = c I) has an error of "
+        "at most ε on independent points.",
+        _fact_1,
+        ("full-rank",),
+    ),
+    Claim(
+        "fact-3",
+        f"{PAPER}, Fact 3",
+        "For any d, N and b one biased head of full rank computes the biased nearest neighbour, "
+        "also as concatenated scalar encodings and, in the limit, with a softmax.",
+        _fact_3,
+        ("full-rank",),
+    ),
+    Claim(
+        "theorem-7",
+        f"{PAPER}, Theorem 7",
+        "For all ε < 1/2 and H ≥ c₂ d³/ε² two layers of rank-1 heads, d_e = 2, have an error of at "
+        "most ε on two independent points.",
+        _vote,
+        ("votes",),
+    ),
+    Claim(
+        "theorem-7-rate",
+        "ours, about Theorem 7",
+        "The vote's error is of the order of (d/H)^1/2, so that d/ε² heads are enough.",
+        _vote_rate,
+        ("votes",),
+        ours=True,
+    ),
+    Claim(
+        "theorem-7-single-head",
+        f"{PAPER}, Section 6",
+        "One random head q qᵀ is right with probability 1/2 + Ω(1/√d).",
+        _single,
+    ),
+    Claim(
+        "theorem-34",
+        f"{PAPER}, Theorem 34",
+        "One layer of rank-1 heads and an MLP on their concatenated outputs vote without "
+        "positional encodings, whatever the order of the points.",
+        _theorem_34,
+    ),
+)

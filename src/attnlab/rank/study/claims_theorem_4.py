@@ -1,0 +1,137 @@
+"""Claims about Theorem 4: exponentially many heads or weights, and the mechanism of its proof."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+from attnlab.lab.study import Claim, Judgement, View
+from attnlab.rank.study import grids_theory
+from attnlab.stats import line
+
+PAPER = "Amsel, Yehudai, Bruna"
+C1, C2 = 0.5, 1.0  # constants of Theorem 4 with which it is judged
+PROVED = "exact: the lower bound at b = (0, 0), for weights with Maurey's argument"
+
+
+def _printed(row: object) -> float:
+    from attnlab.rank.theory.biased_bound import printed
+
+    return printed(row.d, row.rank, C1, C2)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _theorem_4(view: View) -> Judgement:
+    rows = view.rows(grids_theory.theorem_4())
+    least = min(row.log_weight - _printed(row) for row in rows)
+    widest = [row for row in rows if row.d == 64]
+    slope = line([row.d - row.rank for row in widest], [row.log_weight for row in widest]).slope
+    # Below r = d - 1 nothing is left to show: H max||V_h|| < 1/2 leaves an error of d/4.
+    trivial = math.exp(C1) / (C2 * 3**2) <= 0.5
+    return Judgement(
+        "holds" if least >= 0 and trivial else "fails",
+        f"an error of 1/20 needs H max‖V_h‖ ≥ {math.exp(least):.2f} exp((d − r)/2)/d² at "
+        f"{len(rows)} sizes, d = 4 to 256, r ≤ d − 2; at d = 64 its logarithm grows by "
+        f"{slope:.2f} per unit of d − r",
+        "at least exp(c₁ (d − r)) / (c₂ d²); c₁ = 1/2 and c₂ = 1 will do",
+        PROVED,
+        "The theorem allows any b. With b = (0, 0) the target is that of Theorem 2 on a sphere of "
+        "radius √d, so that the error is d times as large and our bound applies.",
+        grade="exact",
+    )
+
+
+def _near_full(view: View) -> Judgement:
+    rows = view.rows(grids_theory.theorem_4(near_full=True))
+    kept = all(row.log_weight >= _printed(row) for row in rows)
+    grows = all(b.log_weight > a.log_weight for a, b in pairwise(rows))
+    large = [row for row in rows if row.d >= 800]
+    steps = [
+        (b.log_weight - a.log_weight) / (b.d - b.rank - a.d + a.rank) for a, b in pairwise(large)
+    ]
+    return Judgement(
+        "holds" if kept and grows and min(steps) >= C1 else "fails",
+        "at r = 99 d/100 an error of 1/20 needs H max‖V_h‖ ≥ exp("
+        + ", ".join(f"{row.log_weight:.1f}" for row in rows)
+        + ") at d = "
+        + ", ".join(str(row.d) for row in rows),
+        "exponential in d",
+        f"{PROVED}; from d = 800 on the logarithm grows by at least 1/2 per unit of d − r",
+        f"Below d of about 800 nothing follows: at d = {rows[0].d} a weight of "
+        f"{math.exp(rows[0].log_weight):.1f} is enough for the bound.",
+        grade="exact",
+    )
+
+
+def _remark_5(view: View) -> Judgement:
+    rows = [
+        *view.rows(grids_theory.theorem_4()),
+        *view.rows(grids_theory.theorem_4(near_full=True)),
+    ]
+    least = min(row.log_heads - _printed(row) for row in rows)
+    alone = next(row for row in rows if row.d == 64 and row.rank == 1)
+    return Judgement(
+        "holds" if least >= 0 else "fails",
+        f"an error of 1/20 needs H ≥ {math.exp(least):.0f} exp((d − r)/2)/d² heads whatever their "
+        f"weights, at {len(rows)} sizes; exp({alone.log_heads:.0f}) heads at d = 64, r = 1",
+        "at least exp(c₁ (d − r)) / (c₂ d²) heads, with no bound on the weights",
+        "exact: the lower bound at b = (0, 0), in which no weight occurs",
+        "The conjecture of the remark is true, with the same constants as the theorem.",
+        grade="exact",
+    )
+
+
+def _decay(view: View) -> Judgement:
+    slopes, steps, apart = [], [], []
+    for cell in grids_theory.decay_cells():
+        rows = view.rows(cell)
+        logs = [math.log(row.correlation) for row in rows]
+        slopes.append(line([row.gap for row in rows], logs).slope)
+        steps += [later - earlier for earlier, later in pairwise(logs)]
+        apart += [abs(r.by_thresholds / r.correlation - 1) for r in rows if r.by_thresholds]
+    good = max(steps) <= -0.5 and max(apart) <= 1e-3
+    return Judgement(
+        "holds as corrected" if good else "fails",
+        f"the log correlation falls by {-slopes[0]:.3f} (d = 32) and {-slopes[1]:.3f} (d = 64) per "
+        f"unit of d − r, nowhere by less than {-max(steps):.3f}; two quadratures differ by "
+        f"{max(apart):.1g}",
+        "exp(−Ω(d − r))",
+        "every step of d − r lowers the logarithm by at least 1/2, our choice; Fourier series and "
+        "thresholds agree to a relative 1e-3, the second rule's error where d − r is 2",
+        "Equation (11) as printed has the absolute value inside the expectation and does not "
+        "decay. Corrected: |E[ψ g]| ≤ ‖g‖ exp(−Ω(d − r)).",
+        grade="exact",
+    )
+
+
+CLAIMS = (
+    Claim(
+        "theorem-4",
+        f"{PAPER}, Theorem 4",
+        "There is a b such that rank-r heads with H max‖V_h‖ ≤ exp(c₁(d − r))/(c₂ d²) have an "
+        "error above 1/20.",
+        _theorem_4,
+        ("theorem-4",),
+    ),
+    Claim(
+        "theorem-4-near-full-rank",
+        f"{PAPER}, text after Theorem 4",
+        "Even for r = 99 d/100 the separation is exponential, for d large enough.",
+        _near_full,
+        ("theorem-4",),
+    ),
+    Claim(
+        "remark-5",
+        f"{PAPER}, Remark 5",
+        "The bound on the weights can be removed from Theorem 4 (a conjecture).",
+        _remark_5,
+        ("theorem-4",),
+    ),
+    Claim(
+        "theorem-4-decay",
+        f"{PAPER}, equation (11)",
+        "A periodic sum of thresholds has a correlation exp(−Ω(d − r)) with anything a head of "
+        "rank r sees.",
+        _decay,
+        ("decay",),
+    ),
+)
