@@ -9,6 +9,8 @@ family, with all entries of P and Q free; AXIS is ours, and its networks ship wi
 from attnlab.lab.study import Study
 from attnlab.linear.study import (
     claims_constructions,
+    claims_full,
+    claims_full_weights,
     claims_models,
     claims_profiles,
     claims_state,
@@ -19,7 +21,8 @@ from attnlab.linear.study import (
     figures_table,
 )
 from attnlab.linear.study.cells import KINDS
-from attnlab.linear.study.grids import cells
+from attnlab.linear.study.cells_full import FULL_KINDS
+from attnlab.linear.study.grids_full import cells
 
 study = Study(
     name="linear",
@@ -32,7 +35,7 @@ study = Study(
     "noise. Here the theorems are checked, and GD++ and DIAG are trained on this machine. AXIS, a "
     "family of ours between DIAG and FULL, ships with the package and is evaluated on this "
     "machine. The Bayes predictor is added to every comparison.",
-    kinds=KINDS,
+    kinds=(*KINDS, *FULL_KINDS),
     cells=cells,
     figures=(
         *figures_table.FIGURES[:1],
@@ -47,5 +50,7 @@ study = Study(
         *claims_table.CLAIMS,
         *claims_models.CLAIMS,
         *claims_profiles.CLAIMS,
+        *claims_full.CLAIMS,
+        *claims_full_weights.CLAIMS,
     ),
 )

@@ -98,7 +98,7 @@ def size(scale: Scale) -> Size:
     return SIZES[scale]
 
 
-def _evaluated(law: str, scale: Scale, seed: int) -> dict[str, Any]:
+def evaluated(law: str, scale: Scale, seed: int) -> dict[str, Any]:
     """The problem and its evaluation, which all models of a law share."""
     at = size(scale)
     largest = WIDE.get(law, trained_range(law)[1] + 1)
@@ -120,7 +120,7 @@ def trained(model: str, law: str, scale: Scale, seed: int) -> list[Cell]:
     depth = (at.heads if model == "DIAG, free omegas" else at.depths).get(law)
     if depth is None:
         return []
-    shared = _evaluated(law, scale, seed)
+    shared = evaluated(law, scale, seed)
     family = FAMILY_OF[model]
     weight = 1.0 if family == "gd++" else 4.0
     return [
@@ -134,14 +134,14 @@ def trained(model: str, law: str, scale: Scale, seed: int) -> list[Cell]:
 
 def axis(law: str, scale: Scale, seed: int) -> Cell:
     """The best shipped AXIS networks of a law."""
-    return axis_networks(Reference(weights=DIGESTS[law], **_evaluated(law, scale, seed)), cost=4.0)
+    return axis_networks(Reference(weights=DIGESTS[law], **evaluated(law, scale, seed)), cost=4.0)
 
 
 def axis_runs(law: str, scale: Scale, seed: int) -> list[Cell]:
     """Every run of the shipped networks, for bands; at quick only the best ones."""
     if scale == "quick":
         return [axis(law, scale, seed)]
-    shared = _evaluated(law, scale, seed)
+    shared = evaluated(law, scale, seed)
     return [
         axis_networks(Reference(run=run, weights=DIGESTS[law], **shared), cost=4.0) for run in RUNS
     ]
@@ -149,7 +149,7 @@ def axis_runs(law: str, scale: Scale, seed: int) -> list[Cell]:
 
 def ridges(law: str, scale: Scale, seed: int) -> Cell:
     """The ridges, Bayes and the exact laws on a noise law."""
-    return baselines(Baselines(**_evaluated(law, scale, seed)), cost=3.0)
+    return baselines(Baselines(**evaluated(law, scale, seed)), cost=3.0)
 
 
 def iterative(scale: Scale, seed: int) -> Cell:
