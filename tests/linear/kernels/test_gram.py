@@ -126,6 +126,7 @@ def test_products_are_not_computed_twice_on_a_cpu():
 @pytest.mark.parametrize("depth", [1, 3])
 def test_the_fused_kernel_computes_the_same(seed, depth, monkeypatch):
     monkeypatch.setattr(gram_cuda, "GROUPS", 6)  # so that a group has several sequences
+    monkeypatch.setattr(gram_cuda, "FEWEST", 1)
     G, targets = batch_of(seed)
     members = [full_weights(seed + i, depth, 1) for i in range(2)]
     population = jax.tree.map(lambda *parts: jnp.stack(parts), *members)
@@ -133,6 +134,18 @@ def test_the_fused_kernel_computes_the_same(seed, depth, monkeypatch):
     for i, member in enumerate(members):
         one = jax.tree.map(lambda part, i=i: part[i], together)
         assert difference(one, oracle(member, G, targets)) < 1e-10
+
+
+@needs_compiler
+def test_the_fused_kernel_computes_the_same_where_every_member_has_its_own_sequences(seed):
+    own = [batch_of(seed + 10 * i) for i in range(3)]
+    members = [full_weights(seed + i, 2, 1) for i in range(3)]
+    population = jax.tree.map(lambda *parts: jnp.stack(parts), *members)
+    G, targets = (jnp.stack(parts) for parts in zip(*own, strict=True))
+    together = gram_cuda.loss_and_gradient(population, G, targets)
+    for i, member in enumerate(members):
+        one = jax.tree.map(lambda part, i=i: part[i], together)
+        assert difference(one, oracle(member, *own[i])) < 1e-10
 
 
 @pytest.mark.usefixtures("unchecked")

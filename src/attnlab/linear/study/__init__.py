@@ -10,6 +10,8 @@ from attnlab.lab.study import Study
 from attnlab.linear.study import (
     claims_constructions,
     claims_figures,
+    claims_full,
+    claims_full_weights,
     claims_levels,
     claims_models,
     claims_ours,
@@ -24,7 +26,8 @@ from attnlab.linear.study import (
     figures_table,
 )
 from attnlab.linear.study.cells import KINDS
-from attnlab.linear.study.grids import cells
+from attnlab.linear.study.cells_full import FULL_KINDS
+from attnlab.linear.study.grids_full import cells
 from attnlab.linear.study.statements import STATEMENTS
 
 study = Study(
@@ -38,7 +41,7 @@ study = Study(
     "noise. Here the theorems are checked, and GD++ and DIAG are trained on this machine. AXIS, a "
     "family of ours between DIAG and FULL, ships with the package and is evaluated on this "
     "machine. The Bayes predictor is added to every comparison.",
-    kinds=KINDS,
+    kinds=(*KINDS, *FULL_KINDS),
     cells=cells,
     figures=(
         *figures_table.FIGURES[:1],
@@ -58,6 +61,8 @@ study = Study(
         *claims_levels.CLAIMS,
         *claims_figures.CLAIMS,
         *claims_ours.CLAIMS,
+        *claims_full.CLAIMS,
+        *claims_full_weights.CLAIMS,
     ),
     statements=STATEMENTS,
 )

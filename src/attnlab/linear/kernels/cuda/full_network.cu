@@ -94,7 +94,7 @@ struct Total {
 struct LossAndGradient {
   const F *P, *Q, *G, *targets;
   F *loss, *gradient;
-  int64_t sequences, slots;
+  int64_t sequences, slots, apart;  // `apart` is 0 where all members share the sequences
   int depth;
 
   // The numbers a group shares: G and T of all layers, five matrices more, rows and columns.
@@ -103,7 +103,7 @@ struct LossAndGradient {
   EITHER void operator()(int64_t item, F* shared) const {
     int64_t member = item / slots, slot = item % slots;
     for (int64_t s = slot; s < sequences; s += slots)
-      sequence(s, P + member * depth * MATRIX, Q + member * depth * MATRIX, shared, loss + item,
+      sequence(member * apart + s, P + member * depth * MATRIX, Q + member * depth * MATRIX, shared, loss + item,
                gradient + item * depth * 2 * SIDE * SIDE, s > slot);
   }
 
@@ -201,11 +201,13 @@ struct LossAndGradient {
 ffi::Error loss_and_gradient(Place stream, Numbers P, Numbers Q, Numbers G, Numbers targets,
                              Result loss, Result gradient) {
   int64_t members = P.dimensions()[0], depth = P.dimensions()[1];
-  int64_t sequences = G.dimensions()[0], slots = loss->dimensions()[1];
+  int64_t sequences = G.dimensions()[1], slots = loss->dimensions()[1];
+  int64_t apart = G.dimensions()[0] == 1 ? 0 : sequences;
   return for_each_group(stream, members * slots, LossAndGradient::memory(depth),
                         LossAndGradient{P.typed_data(), Q.typed_data(), G.typed_data(),
                                         targets.typed_data(), loss->typed_data(),
-                                        gradient->typed_data(), sequences, slots, int(depth)});
+                                        gradient->typed_data(), sequences, slots, apart,
+                                        int(depth)});
 }
 
 XLA_FFI_DEFINE_HANDLER_SYMBOL(full_loss_and_gradient, loss_and_gradient,

@@ -1,0 +1,312 @@
+"""FULL networks: every entry of P and Q free, trained by Adam from random weights.
+
+Source: Vladymyrov et al. (arXiv 2402.14180), which trains by Adam at rate 1e-4 with 2,048 sequences
+per step for 200,000 steps, and names neither the weights at the start nor any clipping. The loss
+here is 1/2 ||w^L - w||^2, the mean of the paper's loss over the query, so that its gradient has the
+same expectation. All members of a population have the same inputs and differ in the noise, as in
+`batches`; on a GPU with nvcc a step is the fused kernel of `attnlab.linear.kernels.gram_cuda`.
+
+A deep network overflows on rare sequences. An update that is not finite is skipped, and of each
+member the weights with the least loss on held-out sequences at the end of a chunk are kept.
+"""
+
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from attnlab import arguments
+from attnlab.linear.kernels import gram_cuda
+from attnlab.linear.kernels.cuda import compiled
+from attnlab.linear.models.transformer import final_weights
+from attnlab.linear.models.weights import FullWeights
+from attnlab.linear.noise import Fixed, NoiseLaw
+from attnlab.linear.problem import NoisyRegression
+from attnlab.linear.training.batches import draw_batch, noise_tables, with_noise
+from attnlab.linear.training.fixed_sample import draw
+from attnlab.linear.training.recipes import RegressionMember, small_random
+from attnlab.training.guard import Guard
+from attnlab.training.options import TrainingOptions
+from attnlab.training.outcome import Trained
+from attnlab.training.population import train
+from attnlab.training.schedule import Betas, Schedule, adam, scheduled_rate
+
+OVERFLOW = 1e30  # what a loss that is not finite counts as: float32 can still add such numbers
+WORST = 1e-3  # the share of sequences that is left out of the body of a loss
+EVALUATION_SEED = 1_000_003  # of the sequences of `evaluate`, which no training uses
+FINITE_ONLY = Guard(limit=math.inf, good=math.inf)  # restores no member; updates are still checked
+
+
+@dataclass(frozen=True)
+class FullRecipe:
+    """How FULL is trained.
+
+    Parameters
+    ----------
+    scale
+        Standard deviation of every entry at the start.
+    learning_rate, warmup, final
+        The largest rate, the fraction of the steps over which it rises, and the rate at the last
+        step as a fraction of the largest, reached along a cosine.
+    clip
+        The largest norm of a gradient; None for no clipping.
+    batch
+        Sequences per step.
+    """
+
+    scale: float = 0.003
+    learning_rate: float = 1e-4
+    warmup: float = 0.02
+    final: float = 0.0
+    clip: float | None = 0.5
+    batch: int = 2048
+
+    def __post_init__(self) -> None:
+        for name in ("scale", "learning_rate", "warmup", "final"):
+            arguments.non_negative(name, getattr(self, name))
+        if self.clip is not None:
+            arguments.positive("clip", self.clip)
+        arguments.integer("batch", self.batch, 1)
+
+
+RECIPES = {
+    "clipped": FullRecipe(),
+    # Rate, batch and optimiser of the paper; it does not say from which weights it starts.
+    "paper": FullRecipe(warmup=0.0, final=1.0, clip=None),
+}
+
+
+@dataclass(frozen=True)
+class FullLoss:
+    """The mean of 1/2 ||w^L - w||^2 over a batch drawn from one key, with the member's noise."""
+
+    problem: NoisyRegression
+    batch: int
+
+    def __call__(
+        self, weights: FullWeights, key: Any, member: RegressionMember
+    ) -> Float[Array, ""]:
+        drawn = draw_batch(self.problem, key, self.batch, weights.P.dtype)
+
+        def noisy(G: Array, w: Array, u: Array) -> Array:
+            return with_noise(G, w, member.noise.quantile(u))
+
+        return mean_loss(weights, jax.vmap(noisy)(drawn.G, drawn.w, drawn.u), drawn.w)
+
+
+@dataclass(frozen=True)
+class HeldOutLoss:
+    """The loss of one member on sequences that are the same at every evaluation."""
+
+    problem: NoisyRegression
+    samples: int
+    seed: int = 0
+
+    def __call__(self, weights: FullWeights, member: RegressionMember) -> Float[Array, ""]:
+        # With a constant key the compiler would draw the sequences itself, which is slow.
+        hidden = jax.lax.optimization_barrier(jax.random.key_data(jax.random.key(self.seed)))
+        key = jax.random.wrap_key_data(hidden)
+        return FullLoss(self.problem, self.samples)(weights, key, member)
+
+
+@jax.custom_vjp
+def mean_loss(
+    weights: FullWeights, G: Float[Array, "batch p p"], targets: Float[Array, "batch d"]
+) -> Float[Array, ""]:
+    """The mean of 1/2 ||w^L(G) - target||^2; `OVERFLOW` where it is not finite.
+
+    Its gradient is NaN there, so that the trainer skips the update.
+    """
+    return _forward(weights, G, targets)[0]
+
+
+def _forward(weights: FullWeights, G: Array, targets: Array) -> tuple[Array, FullWeights]:
+    loss, gradient = _loss_and_gradient(weights, G, targets)
+    finite = jnp.isfinite(loss)
+    gradient = jax.tree.map(lambda part: jnp.where(finite, part, jnp.nan), gradient)
+    return jnp.where(finite, loss, OVERFLOW).astype(loss.dtype), gradient
+
+
+def _backward(gradient: FullWeights, cotangent: Array) -> tuple[FullWeights, None, None]:
+    return jax.tree.map(lambda part: cotangent * part, gradient), None, None
+
+
+mean_loss.defvjp(_forward, _backward)
+
+
+def _plain(weights: FullWeights, G: Array, targets: Array) -> tuple[Array, FullWeights]:
+    def loss(weights: FullWeights) -> Array:
+        w = jax.vmap(final_weights, (None, 0))(weights, G)
+        return jnp.square(w - targets).sum(1).mean() / 2
+
+    return jax.value_and_grad(loss)(weights)
+
+
+_loss_and_gradient = jax.custom_batching.custom_vmap(_plain)
+
+
+@_loss_and_gradient.def_vmap
+def _of_population(
+    size: int, batched: Any, weights: FullWeights, G: Array, targets: Array
+) -> tuple[Any, Any]:
+    def own(part: Array, is_own: bool) -> Array:
+        return part if is_own else jnp.broadcast_to(part, (size, *part.shape))
+
+    weights, G, targets = jax.tree.map(own, (weights, G, targets), tuple(batched))
+    fused = compiled.available() and weights.P.shape[2] == 1
+    together = gram_cuda.loss_and_gradient if fused else jax.vmap(_plain)
+    found = together(weights, G, targets)
+    return found, jax.tree.map(lambda _: True, found)
+
+
+def start(laws: Sequence[NoiseLaw], seeds: int, depth: int, d: int, scale: float) -> FullWeights:
+    """The random weights of every law and seed, the seeds of one law next to each other.
+
+    They depend on the law, the seed and the depth, and not on what else is trained with them.
+    """
+    keys = jnp.stack(
+        [
+            jax.random.fold_in(
+                jax.random.fold_in(jax.random.key(seed), depth), zlib.crc32(law.name.encode())
+            )
+            for law in laws
+            for seed in range(seeds)
+        ]
+    )
+    return small_random("full", keys, depth, d, scale=scale, dtype=np.float32)
+
+
+def train_full(
+    problem: NoisyRegression,
+    laws: Sequence[NoiseLaw],
+    depth: int,
+    recipe: FullRecipe,
+    *,
+    seeds: int,
+    steps: int,
+    seed: int = 0,
+    held_out: int = 32_768,
+    chunk: int = 1000,
+    **watched: Any,
+) -> Trained:
+    """Train FULL networks of one depth on every law, from `seeds` random starts each.
+
+    Parameters
+    ----------
+    problem
+        The problem, whose noise law is replaced by `laws`.
+    laws, seeds
+        Member i has law i // seeds and the start i % seeds.
+    depth
+        The number of layers.
+    recipe, steps
+        How they are trained, and for how many steps.
+    seed
+        The seed of the sequences, which all members share.
+    held_out, chunk
+        Sequences by which the weights of a member are chosen, after every `chunk` steps.
+    watched
+        `progress`, `checkpoint` and `stop` of `attnlab.training.population.train`.
+    """
+    members = [law for law in laws for _ in range(seeds)]
+    # Compiled programs are kept for the problem, so its unused noise law must always be the same.
+    problem = replace(problem, noise=Fixed(0))
+    rates = Schedule(recipe.learning_rate, recipe.warmup * steps, steps, recipe.final)
+
+    def column(value: float) -> Float[Array, " members"]:
+        return jnp.full(len(members), value, jnp.float32)
+
+    return train(
+        FullLoss(problem, recipe.batch),
+        start(laws, seeds, depth, problem.d, recipe.scale),
+        RegressionMember(
+            noise_tables(members, np.float32),
+            Schedule(*map(column, rates)),
+            Betas(column(0.9), column(0.999)),
+        ),
+        jax.random.fold_in(jax.random.key(seed), depth),
+        adam,
+        steps=steps,
+        options=TrainingOptions(
+            chunk=chunk,
+            rate=scheduled_rate,
+            evaluate=HeldOutLoss(problem, held_out),
+            clip=math.inf if recipe.clip is None else recipe.clip,
+            guard=FINITE_ONLY,
+        ),
+        **watched,
+    )
+
+
+@dataclass(frozen=True)
+class LossTail:
+    """A mean loss over fresh sequences, and how much of it a few of them carry.
+
+    `body` is the mean without the worst 0.1% of the sequences, and `share` is what these carry of
+    the sum of all. Where a sequence overflows the network has diverged, and all but the body and
+    the count of such sequences is infinite or None.
+    """
+
+    loss: float
+    standard_error: float
+    body: float
+    largest: float
+    share: float
+    overflowed: int
+    samples: int
+
+    @property
+    def diverged(self) -> bool:
+        return self.overflowed > 0
+
+    def record(self) -> dict[str, Any]:
+        """As JSON, which has no infinity."""
+        return {name: value if np.isfinite(value) else None for name, value in asdict(self).items()}
+
+
+def loss_tail(losses: Float[np.ndarray, " samples"]) -> LossTail:
+    """The tail of the losses of single sequences, which may be infinite or NaN."""
+    losses = np.sort(np.where(np.isfinite(losses), losses, np.inf).astype(np.float64))
+    count = len(losses)
+    worst = max(1, round(WORST * count))
+    body = losses[: count - worst]
+    mean_of_body = float(body.mean()) if np.isfinite(body).all() else math.inf
+    overflowed = int(np.isinf(losses).sum())
+    if overflowed:
+        return LossTail(math.inf, math.inf, mean_of_body, math.inf, 1.0, overflowed, count)
+    unit = losses[-1] or 1.0  # squares overflow long before the losses do
+    scaled = losses / unit
+    error = unit * float(scaled.std(ddof=1)) / math.sqrt(count)
+    share = float(scaled[count - worst :].sum() / (scaled.sum() or 1.0))
+    mean = unit * float(scaled.mean())
+    return LossTail(mean, error, mean_of_body, float(losses[-1]), share, 0, count)
+
+
+def evaluate(
+    weights: FullWeights, problem: NoisyRegression, law: NoiseLaw, samples: int
+) -> list[LossTail]:
+    """The adjusted losses of networks along the first axis, in double precision.
+
+    All networks of a law are evaluated on the same sequences, which no training uses.
+    """
+    with jax.enable_x64(True):
+        sample = draw(replace(problem, noise=law), jax.random.key(EVALUATION_SEED), samples)
+        G, oracle = jnp.asarray(sample.G), jnp.asarray(sample.oracle)
+        count = len(weights.P)
+        found = []
+        for i in range(count):
+            one = jax.tree.map(lambda part, i=i: jnp.asarray(part[i], G.dtype), weights)
+            found.append(loss_tail(np.asarray(_adjusted(one, G, oracle))))
+    return found
+
+
+@jax.jit
+def _adjusted(weights: FullWeights, G: Array, oracle: Array) -> Array:
+    w = jax.vmap(final_weights, (None, 0))(weights, G)
+    return jnp.square(w - oracle).sum(1) / 2

@@ -1,0 +1,154 @@
+"""The FULL networks that ship with the package: every entry of P and Q trained by Adam.
+
+Source of the problem: Vladymyrov et al. (arXiv 2402.14180), d = 10 and n = 20. The file holds P and
+Q under "<recipe>/<noise law>/<depth>/<seed>/P|Q" in float32, every seed that was trained, diverged
+ones included. Its metadata hold one record per network: the steps, the loss on fresh sequences of
+the training machine with its tail, and whether the network diverged there.
+`scripts/linear_full_gpu.py` writes it.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+
+from attnlab.errors import AttnlabError, UserError
+from attnlab.files import write_whole, writer_name
+from attnlab.linear.models.weights import FullWeights
+from attnlab.tensor_files import Tensor, read_header
+
+FILE = Path(__file__).parent / "linear_full.safetensors"
+FORMAT = "attnlab linear FULL, all entries free"
+RECIPE = "clipped"  # the recipe of all laws and depths
+
+
+@dataclass(frozen=True, repr=False)
+class FullNetworks:
+    """The networks of one file; matrices are read when they are used.
+
+    `records` has one entry per network, by "<recipe>/<law>/<depth>/<seed>"; `about` describes the
+    recipes and the machine.
+    """
+
+    path: Path
+    tensors: Mapping[str, Tensor]
+    records: Mapping[str, Mapping[str, Any]]
+    about: Mapping[str, Any]
+
+    def laws(self, recipe: str = RECIPE) -> list[str]:
+        """The names of the noise laws that have networks."""
+        return sorted({name.split("/")[1] for name in self._names(recipe)})
+
+    def depths(self, law: str, recipe: str = RECIPE) -> list[int]:
+        """The depths of a law's networks, in order."""
+        return sorted({int(name.split("/")[2]) for name in self._names(recipe, law)})
+
+    def seeds(self, law: str, depth: int, recipe: str = RECIPE) -> list[int]:
+        """The seeds of a law and depth, in order, diverged ones included."""
+        return sorted(int(name.split("/")[3]) for name in self._names(recipe, law, depth))
+
+    def record(self, law: str, depth: int, seed: int, recipe: str = RECIPE) -> Mapping[str, Any]:
+        """What the training machine recorded about one network."""
+        return self.records[self._name(law, depth, seed, recipe)]
+
+    def weights(self, law: str, depth: int, seed: int, recipe: str = RECIPE) -> FullWeights:
+        """The matrices of one network, as NumPy arrays in double precision."""
+        name = self._name(law, depth, seed, recipe)
+        return FullWeights(*(self.tensors[f"{name}/{part}"].block()[:, None] for part in "PQ"))
+
+    def selection(self, law: str, depth: int, seed: int, recipe: str = RECIPE) -> float | None:
+        """The recorded loss plus three standard errors; None for a network that diverged.
+
+        A heavy tail shows in the standard error before it shows in the mean. The recorded losses
+        come from sequences that no evaluation of the study uses.
+        """
+        record = self.record(law, depth, seed, recipe)
+        if record["diverged"] or record["loss"] is None:
+            return None
+        return record["loss"] + 3 * record["standard_error"]
+
+    def best(self, law: str, depth: int, recipe: str = RECIPE) -> int:
+        """The seed of least `selection`; if all diverged, that of the least body of the loss."""
+
+        def rank(seed: int) -> tuple[bool, float]:
+            chosen = self.selection(law, depth, seed, recipe)
+            body = self.record(law, depth, seed, recipe)["body"]
+            return chosen is None, chosen if chosen is not None else body or math.inf
+
+        seeds = self.seeds(law, depth, recipe)
+        if not seeds:
+            raise UserError(f"There is no FULL network of {depth} layers on {law!r}.")
+        return min(seeds, key=rank)
+
+    def digest(self, law: str, recipe: str = RECIPE) -> str:
+        """A hash of a law's networks; results that were computed from other networks differ."""
+        total = hashlib.sha256()
+        for name in sorted(self._names(recipe, law)):
+            total.update(name.encode())
+            for part in "PQ":
+                total.update(self.tensors[f"{name}/{part}"].block().tobytes())
+            total.update(json.dumps(self.records[name], sort_keys=True).encode())
+        return total.hexdigest()[:16]
+
+    def __repr__(self) -> str:
+        diverged = sum(bool(record["diverged"]) for record in self.records.values())
+        return f"FullNetworks({len(self.records)} networks, {diverged} of them diverged)"
+
+    def _names(self, recipe: str, law: str = "", depth: int = 0) -> list[str]:
+        start = "/".join([recipe, *([law] if law else []), *([str(depth)] if depth else [])])
+        return [name for name in self.records if name.startswith(f"{start}/")]
+
+    def _name(self, law: str, depth: int, seed: int, recipe: str) -> str:
+        name = f"{recipe}/{law}/{depth}/{seed}"
+        if name not in self.records:
+            raise UserError(
+                f"There is no FULL network {name} in {self.path}; the laws of {recipe!r} are "
+                f"{', '.join(self.laws(recipe)) or 'none'}."
+            )
+        return name
+
+
+@lru_cache(maxsize=4)
+def full_networks(path: Path = FILE) -> FullNetworks:
+    """The FULL networks of a file, by default of the one that ships with the package."""
+    try:
+        tensors, metadata = read_header(path)
+    except (OSError, UserError) as reason:
+        raise AttnlabError(f"The FULL networks {path} cannot be read: {reason}") from reason
+    if metadata.get("format") != FORMAT:
+        raise AttnlabError(f"The FULL networks {path} are not of the format {FORMAT!r}.")
+    about = json.loads(metadata["about"])
+    records = about.pop("networks")
+    return FullNetworks(path, tensors, records, about)
+
+
+def write_full(
+    path: Path,
+    matrices: Mapping[str, np.ndarray],
+    records: Mapping[str, Mapping[str, Any]],
+    about: Mapping[str, Any],
+) -> None:
+    """Write a file that `full_networks` reads, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The file; its folder must exist.
+    matrices
+        P and Q by "<name>/P" and "<name>/Q", of shape (layers, d + 1, d + 1).
+    records
+        What is known about each network, by the same names; JSON.
+    about
+        What is known about all of them; JSON.
+    """
+    document = json.dumps({**about, "networks": dict(records)}, sort_keys=True, allow_nan=False)
+    arrays = {name: np.ascontiguousarray(part, np.float32) for name, part in matrices.items()}
+    data = safetensors.numpy.save(arrays, {"format": FORMAT, "about": document})
+    write_whole(path, data, path.parent / writer_name(f".{path.name}."))

@@ -1,0 +1,151 @@
+"""FULL by Adam: the loss, the fused path, tails, and a script that can be stopped anywhere."""
+
+import importlib.util
+import math
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from attnlab.linear.kernels.cuda import compiled
+from attnlab.linear.noise import Categorical, Uniform
+from attnlab.linear.problem import NoisyRegression
+from attnlab.linear.training import full_networks
+from attnlab.linear.training.full_networks import (
+    FullRecipe,
+    evaluate,
+    loss_tail,
+    mean_loss,
+    start,
+    train_full,
+)
+from attnlab.linear.weights.full import full_networks as read_full
+from attnlab.training.checkpoint import CheckpointFile
+from attnlab.training.outcome import Stopped
+from tests.linear.kernels.cuda_on_host import needs_compiler, own_cache
+
+__all__ = ["own_cache"]
+
+SCRIPT = Path(__file__).parents[3] / "scripts" / "linear_full_gpu.py"
+PROBLEM = NoisyRegression(3, 8)
+LAWS = (Uniform(2), Categorical((1.0, 3.0)))
+RECIPE = FullRecipe(batch=32, learning_rate=1e-2)
+SIZES = {"seeds": 2, "steps": 12, "held_out": 64, "chunk": 4}
+
+
+def sequences(seed, count=16, side=4):
+    tokens = np.random.default_rng(seed).standard_normal((count, 8, side)).astype(np.float32)
+    G = np.einsum("bni,bnj->bij", tokens, tokens)
+    return jnp.asarray(G), jnp.asarray(tokens[:, 0, : side - 1])
+
+
+def same(one, other):
+    pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+    return all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in pairs)
+
+
+def test_a_run_that_was_stopped_continues_bit_for_bit(tmp_path):
+    whole = train_full(PROBLEM, LAWS, 2, RECIPE, **SIZES)
+    kept = CheckpointFile(tmp_path / "running.checkpoint", 1)
+    with pytest.raises(Stopped):
+        train_full(PROBLEM, LAWS, 2, RECIPE, **SIZES, checkpoint=kept, stop=lambda: True)
+    continued = train_full(PROBLEM, LAWS, 2, RECIPE, **SIZES, checkpoint=kept)
+    assert same(whole.params, continued.params)
+    assert same(whole.best, continued.best)
+    assert np.isfinite(whole.losses).all()
+
+
+def test_a_member_does_not_depend_on_the_laws_that_are_trained_with_it():
+    both = start(LAWS, 2, 2, 3, 0.003)
+    alone = start(LAWS[1:], 2, 2, 3, 0.003)
+    assert same(jax.tree.map(lambda part: part[2:], both), alone)
+
+
+@needs_compiler
+def test_the_fused_kernel_trains_the_same_networks(monkeypatch):
+    plain = train_full(PROBLEM, LAWS, 2, RECIPE, **SIZES)
+    monkeypatch.setattr(compiled, "available", lambda: True)
+    used = []
+    kernel = full_networks.gram_cuda.loss_and_gradient
+    monkeypatch.setattr(
+        full_networks.gram_cuda,
+        "loss_and_gradient",
+        lambda *given: used.append(1) or kernel(*given),
+    )
+    # Another batch size compiles anew.
+    other = FullRecipe(batch=32, learning_rate=1e-2)
+    jax.clear_caches()
+    fused = train_full(PROBLEM, LAWS, 2, other, **SIZES)
+    jax.clear_caches()
+    assert used
+    # Adam divides by the gradient's own size, so that rounding shows where an entry is near 0.
+    assert np.abs(np.asarray(plain.params.P) - np.asarray(fused.params.P)).max() < 1e-3
+    assert np.allclose(plain.losses, fused.losses, rtol=1e-4)
+
+
+def test_an_overflow_counts_as_a_large_loss_and_has_no_gradient():
+    G, targets = sequences(0)
+    weights = jax.tree.map(lambda part: 1e30 + part[0], start(LAWS, 1, 2, 3, 0.1))
+    loss, gradient = jax.value_and_grad(mean_loss)(weights, G, targets)
+    assert loss == np.float32(full_networks.OVERFLOW)
+    assert not np.isfinite(np.asarray(gradient.P)).any()
+
+
+def test_the_tail_of_a_loss_is_told():
+    losses = np.ones(4000)
+    plain = loss_tail(losses)
+    assert (plain.loss, plain.body, plain.largest, plain.diverged) == (1.0, 1.0, 1.0, False)
+    assert plain.share == pytest.approx(1e-3)
+    losses[7] = 1e200
+    heavy = loss_tail(losses)
+    assert (heavy.body, heavy.share) == (1.0, 1.0)
+    assert heavy.standard_error == pytest.approx(heavy.loss)
+    losses[8] = np.nan
+    lost = loss_tail(losses)
+    assert (lost.diverged, lost.body, lost.record()["loss"]) == (True, 1.0, None)
+
+
+def test_zero_weights_have_the_loss_of_answering_zero():
+    zero = jax.tree.map(jnp.zeros_like, start(LAWS[:1], 1, 1, 3, 1.0))
+    (found,) = evaluate(zero, PROBLEM, Uniform(0), 4096)
+    # Without noise the oracle is w, and 1/2 E |w|^2 = d / 2.
+    assert abs(found.loss - 1.5) < 5 * found.standard_error < 0.2
+
+
+def the_script():
+    spec = importlib.util.spec_from_file_location("linear_full_gpu", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_script_stops_continues_and_writes_the_file(tmp_path, monkeypatch):
+    script = the_script()
+    monkeypatch.setattr(script, "PROBLEM", PROBLEM)
+    sizes = {"seeds": 2, "batch": 32, "held-out": 64, "chunk": 4, "fresh": 128, "steps": 8}
+    wanted = ["--laws", "uniform:2", "--depths", "1", "2"]
+    wanted += [word for name, value in sizes.items() for word in (f"--{name}", str(value))]
+
+    def call(folder, minutes):
+        return script.main(["--out", str(tmp_path / folder), "--minutes", str(minutes), *wanted])
+
+    assert call("whole", 60) == 0
+    assert call("whole", 60) == 0  # nothing is left to do
+    count = iter(range(100))
+    monkeypatch.setattr(script.Watch, "over", lambda self: next(count) == 1)
+    assert call("parts", 60) == script.UNFINISHED
+    monkeypatch.setattr(script.Watch, "over", lambda self: False)
+    assert call("parts", 60) == 0
+    one, other = (
+        read_full(tmp_path / name / "linear_full.safetensors") for name in ("whole", "parts")
+    )
+    assert (len(one.records), one.depths("uniform:2")) == (4, [1, 2])
+    assert one.digest("uniform:2") == other.digest("uniform:2")
+    record = one.record("uniform:2", 2, 1)
+    assert (record["steps"], record["diverged"]) == (8, False)
+    assert math.isfinite(record["loss"])
+    assert one.weights("uniform:2", 2, 1).P.shape == (2, 1, 4, 4)
