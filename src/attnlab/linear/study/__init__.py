@@ -16,6 +16,7 @@ from attnlab.linear.study import (
     claims_state,
     claims_table,
     figures,
+    figures_full,
     figures_other,
     figures_profiles,
     figures_table,
@@ -42,6 +43,7 @@ study = Study(
         *figures.FIGURES,
         *figures_profiles.FIGURES,
         *figures_other.FIGURES,
+        *figures_full.FIGURES,
         *figures_table.FIGURES[1:],
     ),
     claims=(
