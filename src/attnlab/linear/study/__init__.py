@@ -21,6 +21,7 @@ from attnlab.linear.study import (
     claims_table,
     claims_tuned,
     figures,
+    figures_full,
     figures_other,
     figures_profiles,
     figures_table,
@@ -48,6 +49,7 @@ study = Study(
         *figures.FIGURES,
         *figures_profiles.FIGURES,
         *figures_other.FIGURES,
+        *figures_full.FIGURES,
         *figures_table.FIGURES[1:],
     ),
     claims=(

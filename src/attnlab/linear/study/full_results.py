@@ -82,11 +82,6 @@ def trusted(view: View, law: str) -> dict[int, Estimate]:
     }
 
 
-def every_start(view: View, law: str) -> list[FullLossRow]:
-    """All rows of a law: every start where this scale evaluates every one."""
-    return [row for cell in results.cells_of("FULL", law, view) for row in view.rows(cell)]
-
-
 def table(view: View, laws: Iterable[str]) -> list[FullCell]:
     """The cells of Table 1 that this scale has."""
     found = []
