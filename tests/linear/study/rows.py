@@ -14,6 +14,7 @@ from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study import (
     evaluation,
     grids,
+    grids_full,
     questions_constructions,
     questions_noiseless,
     questions_readings,
@@ -29,6 +30,7 @@ from attnlab.linear.study.questions_networks import (
 )
 from attnlab.linear.study.table_1 import COMPARED, PAPER
 from attnlab.linear.theory import convergence, laws
+from tests.linear.study import full_rows
 
 BAYES = {f"uniform:{s}": v for s, v in enumerate((0, 0.0015, 0.0096, 0.0205, 0.0314, 0.0388))} | {
     "uniform:6": 0.0453,
@@ -234,13 +236,14 @@ ROWS: dict[str, Callable] = {
 }
 
 
-planned = cache(grids.cells)
+planned = cache(grids_full.cells)
 
 
 @cache
 def invented(scale: str) -> View:
     """A view in which the paper's table, the laws and the statements are true where they can be."""
-    results = {cell.key: ROWS[cell.kind.name](cell.config) for cell in planned(scale, 0)}
+    makers = ROWS | full_rows.makers(_network)
+    results = {cell.key: makers[cell.kind.name](cell.config) for cell in planned(scale, 0)}
     return View(scale, 0, results)
 
 

@@ -10,6 +10,8 @@ from attnlab.lab.study import Study
 from attnlab.linear.study import (
     claims_constructions,
     claims_figures,
+    claims_full,
+    claims_full_weights,
     claims_levels,
     claims_models,
     claims_ours,
@@ -19,12 +21,14 @@ from attnlab.linear.study import (
     claims_table,
     claims_tuned,
     figures,
+    figures_full,
     figures_other,
     figures_profiles,
     figures_table,
 )
 from attnlab.linear.study.cells import KINDS
-from attnlab.linear.study.grids import cells
+from attnlab.linear.study.cells_full import FULL_KINDS
+from attnlab.linear.study.grids_full import cells
 from attnlab.linear.study.networks import LinearNetworks
 from attnlab.linear.study.statements import STATEMENTS
 
@@ -40,13 +44,14 @@ study = Study(
     "noise. Here the theorems are checked, and GD++ and DIAG are trained on this machine. AXIS, a "
     "family of ours between DIAG and FULL, ships with the package and is evaluated on this "
     "machine. The Bayes predictor is added to every comparison.",
-    kinds=KINDS,
+    kinds=(*KINDS, *FULL_KINDS),
     cells=cells,
     figures=(
         *figures_table.FIGURES[:1],
         *figures.FIGURES,
         *figures_profiles.FIGURES,
         *figures_other.FIGURES,
+        *figures_full.FIGURES,
         *figures_table.FIGURES[1:],
     ),
     claims=(
@@ -60,6 +65,8 @@ study = Study(
         *claims_levels.CLAIMS,
         *claims_figures.CLAIMS,
         *claims_ours.CLAIMS,
+        *claims_full.CLAIMS,
+        *claims_full_weights.CLAIMS,
     ),
     statements=STATEMENTS,
 )

@@ -14,7 +14,7 @@ from typing import Any
 from attnlab.lab.cell import Cell
 from attnlab.lab.judgement import UNDECIDED, Judgement, Verdict
 from attnlab.lab.study import Scale, View
-from attnlab.linear.study import grids
+from attnlab.linear.study import grids, grids_full
 from attnlab.linear.study.table_1 import LAWS, paper_error
 from attnlab.stats import Estimate
 
@@ -38,11 +38,14 @@ def loss_of(row: Any) -> Estimate:
 
 
 def cells_of(model: str, law: str, view: View) -> list[Cell]:
-    """The cells of a model on a law: one per run, and for AXIS the best of the shipped runs."""
+    """The cells of a model on a law: one per run, for AXIS the best of the shipped runs.
+
+    FULL has one cell per law, or one per depth where this scale trains it; each has all starts.
+    """
     if model == "AXIS":
         return [grids.axis(law, view.scale, view.seed)]
     if model == "FULL":
-        return []
+        return grids_full.networks(law, view.scale, view.seed)
     return grids.trained(model, law, view.scale, view.seed)
 
 
@@ -50,10 +53,10 @@ def rows_of(view: View, model: str, law: str) -> list[Any]:
     """All rows of the best run at every depth."""
     chosen: dict[int, tuple[float, list[Any]]] = {}
     for cell in cells_of(model, law, view):
-        by_depth: dict[int, list[Any]] = {}
+        networks: dict[tuple[int, int], list[Any]] = {}
         for row in view.rows(cell):
-            by_depth.setdefault(row.layers, []).append(row)
-        for layers, rows in by_depth.items():
+            networks.setdefault((row.layers, getattr(row, "start", 0)), []).append(row)
+        for (layers, _), rows in networks.items():
             selection = getattr(rows[0], "selection", 0.0)
             worth = math.inf if selection is None else selection
             if layers not in chosen or worth < chosen[layers][0]:

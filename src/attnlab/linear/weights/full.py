@@ -9,6 +9,7 @@ the training machine with its tail, and whether the network diverged there.
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -62,6 +63,30 @@ class FullNetworks:
         name = self._name(law, depth, seed, recipe)
         return FullWeights(*(self.tensors[f"{name}/{part}"].block()[:, None] for part in "PQ"))
 
+    def selection(self, law: str, depth: int, seed: int, recipe: str = RECIPE) -> float | None:
+        """The recorded loss plus three standard errors; None for a network that diverged.
+
+        A heavy tail shows in the standard error before it shows in the mean. The recorded losses
+        come from sequences that no evaluation of the study uses.
+        """
+        record = self.record(law, depth, seed, recipe)
+        if record["diverged"] or record["loss"] is None:
+            return None
+        return record["loss"] + 3 * record["standard_error"]
+
+    def best(self, law: str, depth: int, recipe: str = RECIPE) -> int:
+        """The seed of least `selection`; if all diverged, that of the least body of the loss."""
+
+        def rank(seed: int) -> tuple[bool, float]:
+            chosen = self.selection(law, depth, seed, recipe)
+            body = self.record(law, depth, seed, recipe)["body"]
+            return chosen is None, chosen if chosen is not None else body or math.inf
+
+        seeds = self.seeds(law, depth, recipe)
+        if not seeds:
+            raise UserError(f"There is no FULL network of {depth} layers on {law!r}.")
+        return min(seeds, key=rank)
+
     def digest(self, law: str, recipe: str = RECIPE) -> str:
         """A hash of a law's networks; results that were computed from other networks differ."""
         total = hashlib.sha256()
@@ -69,6 +94,7 @@ class FullNetworks:
             total.update(name.encode())
             for part in "PQ":
                 total.update(self.tensors[f"{name}/{part}"].block().tobytes())
+            total.update(json.dumps(self.records[name], sort_keys=True).encode())
         return total.hexdigest()[:16]
 
     def __repr__(self) -> str:

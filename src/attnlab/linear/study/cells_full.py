@@ -1,0 +1,46 @@
+"""The kinds of cells about FULL networks; `cells` has all others."""
+
+from __future__ import annotations
+
+from attnlab.lab.cell import CellKind, Outcome
+from attnlab.linear.study.questions_full import (
+    FullEvaluation,
+    FullLossRow,
+    FullMatrices,
+    FullStructure,
+    FullTraining,
+    StructureRow,
+)
+from attnlab.linear.study.questions_networks import MatrixEntry
+
+
+def run_training(config: FullTraining) -> Outcome[FullLossRow]:
+    from attnlab.linear.study import compute_full
+
+    return compute_full.training(config)
+
+
+def run_evaluation(config: FullEvaluation) -> Outcome[FullLossRow]:
+    from attnlab.linear.study import compute_full
+
+    return compute_full.evaluation(config)
+
+
+def run_structure(config: FullStructure) -> Outcome[StructureRow]:
+    from attnlab.linear.study import compute_full
+
+    return compute_full.structure(config)
+
+
+def run_matrices(config: FullMatrices) -> Outcome[MatrixEntry]:
+    from attnlab.linear.study import compute_full
+
+    return compute_full.matrices(config)
+
+
+full_training = CellKind("linear_full", FullTraining, FullLossRow, run_training)
+full_evaluation = CellKind("linear_full_evaluation", FullEvaluation, FullLossRow, run_evaluation)
+full_structure = CellKind("linear_full_structure", FullStructure, StructureRow, run_structure)
+full_matrices = CellKind("linear_full_matrices", FullMatrices, MatrixEntry, run_matrices)
+
+FULL_KINDS = (full_training, full_evaluation, full_structure, full_matrices)

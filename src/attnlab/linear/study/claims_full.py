@@ -1,0 +1,324 @@
+"""Claims about FULL, the paper's family with all entries of P and Q free.
+
+Source: Vladymyrov et al. (arXiv 2402.14180), Section 6 and Table 1. They are judged on networks
+that were trained by Adam from random weights, so that training was free to find something else.
+Networks with a heavy tail count for nothing (`full_results`). Weights and single layers are the
+subject of `claims_full_weights`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from attnlab.lab.judgement import UNDECIDED, Resolution
+from attnlab.lab.study import Claim, Judgement, Verdict, View
+from attnlab.linear.study import full_results, grids, grids_full, results
+from attnlab.linear.study.full_results import FullCell
+from attnlab.linear.study.results import MARGIN
+from attnlab.linear.study.table_1 import LAWS, PAPER, UNIFORM, law_name, trained_range
+from attnlab.stats import LEVEL, Estimate, normal_threshold
+
+SOURCE = "Vladymyrov et al., Section 6"
+DECIDES = "'attnlab reproduce linear --scale paper' trains every network for 200,000 steps."
+HALF = 0.5  # our line for "diagonal-heavy": more than half of the squared entries
+COMPARABLE = 2.0  # our line for "comparable": neither has twice the loss of the other
+NEAR = 0.1  # "beat": the paper's own gaps to ADARR are of this share of its loss
+FEW = 0.1  # of all cells may be left out of a statement about all of them
+
+
+def no_full_network() -> Judgement:
+    """A verdict that waits for networks."""
+    return results.open_until("no FULL network at this scale", "paper")
+
+
+def _names(cells: Sequence[FullCell]) -> str:
+    return results.listed(
+        [
+            f"{law_name(c.law)} L = {c.depth}: {c.ours.value:.3g} (paper {c.paper:.3g})"
+            for c in cells
+        ]
+    )
+
+
+def _table(view: View) -> Judgement:
+    cells = full_results.table(view, LAWS)
+    if not cells:
+        return no_full_network()
+    states = {
+        state: [c for c in cells if c.state == state]
+        for state in ("reached", "above", "heavy tail", "diverged")
+    }
+    enough = min(c.row.steps_trained for c in cells) >= full_results.PAPER_STEPS
+    verdict: Verdict = "holds" if len(states["reached"]) == full_results.CELLS else UNDECIDED
+    if enough and (states["above"] or states["diverged"]):
+        verdict = "fails"
+    # How much worse than the paper's a loss could be and still count as reached.
+    noticed = max(c.margin / c.target for c in cells)
+    lost = sum(c.row.trained_starts - c.row.finite_starts for c in cells)
+    note = (
+        f"Above: {_names(states['above'])}. Heavy tail: {_names(states['heavy tail'])}. All starts "
+        f"diverged: {_names(states['diverged'])}. {lost} of "
+        f"{sum(c.row.trained_starts for c in cells)} networks diverged."
+    )
+    return Judgement(
+        verdict,
+        f"{len(states['reached'])} of {len(cells)} cells are reached, {len(states['above'])} are "
+        f"above, {len(states['heavy tail'])} have a heavy tail, {len(states['diverged'])} diverged",
+        f"{full_results.CELLS} cells at most max(paper's value, law of one layer)",
+        f"{normal_threshold(full_results.CELLS):.1f} √(SE_paper² + SE_ours²) (familywise level "
+        f"{LEVEL:g}), at most {full_results.ALLOWED:.0%} of the paper's value, plus half a printed "
+        f"digit; a standard error above {full_results.HEAVY:.0%} of the mean is a heavy tail",
+        f"{note} {DECIDES}" if verdict == UNDECIDED else note,
+        **full_results.setting(c.row for c in cells),
+        resolution=Resolution(noticed, HALF, "of the paper's value"),
+    )
+
+
+def _comparable(
+    pairs: dict[str, tuple[Estimate, Estimate]],
+) -> tuple[list[str], list[str], Resolution]:
+    """Where FULL and DIAG differ by more than the line, where that is open, and the resolution."""
+    apart, unclear, errors = [], [], []
+    for name, (full, diag) in pairs.items():
+        ratio = math.log(full.value / diag.value)
+        error = MARGIN * math.hypot(
+            full.standard_error / full.value, diag.standard_error / diag.value
+        )
+        beyond = abs(ratio) - math.log(COMPARABLE)
+        errors.append(math.expm1(error))
+        if beyond > error:
+            apart.append(f"{name} {full.value:.3g}, {diag.value:.3g}")
+        elif beyond > -error:
+            unclear.append(name)
+    return apart, unclear, Resolution(max(errors), COMPARABLE - 1, "of the smaller loss")
+
+
+def _full_diag_depths(view: View) -> Judgement:
+    pairs, left_out = {}, []
+    for law in results.laws_with(view, "DIAG", UNIFORM[1:]):
+        full, diag = full_results.trusted(view, law), results.by_depth(view, "DIAG", law)
+        for depth in sorted(d for d in diag if d <= grids.DEEPEST):
+            name = f"{law_name(law)} L = {depth}"
+            if depth in full and math.isfinite(diag[depth].value):
+                pairs[name] = full[depth], diag[depth]
+            else:
+                left_out.append(name)
+    return _full_diag(view, pairs, left_out, list(UNIFORM[1:]))
+
+
+def _full_diag_levels(view: View) -> Judgement:
+    pairs, left_out = {}, []
+    for law in results.laws_with(view, "DIAG", UNIFORM[1:]):
+        full = full_results.trusted(view, law)
+        depth = min(grids.DEEPEST, max(results.by_depth(view, "DIAG", law)))
+        both = [results.profile(view, model, law, depth) for model in ("FULL", "DIAG")]
+        low, high = trained_range(law)
+        levels = [sigma for sigma in both[1] if sigma in both[0] and low <= sigma <= high]
+        if depth in full and levels:
+            for sigma in levels:
+                pairs[f"{law_name(law)} σ = {sigma:g}"] = both[0][sigma], both[1][sigma]
+        else:
+            left_out.append(f"{law_name(law)} L = {depth}")
+    finite = {k: v for k, v in pairs.items() if all(0 < e.value < math.inf for e in v)}
+    left_out += [name for name in pairs if name not in finite]
+    return _full_diag(view, finite, left_out, list(UNIFORM[1:]))
+
+
+def _full_diag(
+    view: View,
+    pairs: dict[str, tuple[Estimate, Estimate]],
+    left_out: Sequence[str],
+    laws: Sequence[str],
+) -> Judgement:
+    if not pairs:
+        return no_full_network()
+    apart, unclear, resolution = _comparable(pairs)
+    ratios = {name: full.value / diag.value for name, (full, diag) in pairs.items()}
+    rows = [row for law in laws for row in full_results.best_rows(view, law).values()]
+    enough = min((row.steps_trained for row in rows), default=0) >= full_results.PAPER_STEPS
+    few = len(left_out) <= FEW * (len(pairs) + len(left_out))
+    whole = view.scale != "quick" and few
+    verdict: Verdict = UNDECIDED
+    if apart:
+        verdict = "fails" if enough and whole else UNDECIDED
+    elif not unclear and whole:
+        verdict = "holds"
+    note = (
+        f"Further apart: {results.listed(apart)}. Not compared (heavy tail, diverged or not "
+        f"trained): {results.listed(left_out)}."
+    )
+    return Judgement(
+        verdict,
+        f"FULL / DIAG from {min(ratios.values()):.2f} to {max(ratios.values()):.2f} in "
+        f"{len(ratios)} comparisons",
+        "comparable",
+        f"neither has more than {COMPARABLE:g} times the loss of the other, our line, by "
+        f"{MARGIN:g} standard errors",
+        f"{note} {DECIDES}" if verdict == UNDECIDED else note,
+        **full_results.setting(rows),
+        resolution=resolution,
+    )
+
+
+def _four_layers(view: View) -> Judgement:
+    found, left_out, rows = {}, [], []
+    for law in UNIFORM[4:]:
+        loss = full_results.trusted(view, law).get(4)
+        if loss is None:
+            left_out.append(law_name(law))
+            continue
+        rows.append(full_results.best_rows(view, law)[4])
+        found[law_name(law)] = loss, results.ridge(view, "ADARR", law)
+    if not found:
+        return no_full_network()
+    gaps = {}
+    for name, (ours, ada) in found.items():
+        gap, error = results.difference(ours, ada)
+        gaps[name] = -gap / ada.value, MARGIN * error / ada.value
+    above = [name for name, (gap, error) in gaps.items() if gap < -error]
+    below = [name for name, (gap, error) in gaps.items() if gap > error]
+    enough = min(row.steps_trained for row in rows) >= full_results.PAPER_STEPS
+    verdict: Verdict = "holds" if len(below) == len(UNIFORM[4:]) else UNDECIDED
+    if above and enough:
+        verdict = "fails"
+    note = f"Above: {results.listed(above)}; heavy tail or diverged: {results.listed(left_out)}."
+    return Judgement(
+        verdict,
+        results.listed(
+            [f"{name} {a.value:.4f} (ADARR {b.value:.4f})" for name, (a, b) in found.items()]
+        ),
+        "below ADARR for s_max = 4, 5, 6 and 7",
+        f"by more than {MARGIN:g} standard errors on each law",
+        f"{note} {DECIDES}" if verdict == UNDECIDED else note,
+        **full_results.setting(rows),
+        resolution=Resolution(
+            max(error for _, error in gaps.values()), NEAR, "of the loss of ADARR"
+        ),
+    )
+
+
+def _axis(view: View) -> Judgement:
+    better, worse, total, errors = [], [], 0, []
+    against_paper = 0
+    for law in LAWS:
+        full, axis = full_results.trusted(view, law), results.by_depth(view, "AXIS", law)
+        for depth, loss in axis.items():
+            if ("FULL", depth, law) in PAPER and not full_results.heavy(loss):
+                against_paper += loss.value < PAPER["FULL", depth, law]
+            if depth not in full or full_results.heavy(loss):
+                continue
+            total += 1
+            gap, error = results.difference(loss, full[depth])
+            name = f"{law_name(law)} L = {depth}: {loss.value:.3g} (FULL {full[depth].value:.3g})"
+            allowed = normal_threshold(full_results.CELLS) * error
+            errors.append(allowed / full[depth].value)
+            if gap > allowed:
+                worse.append(name)
+            elif gap < -allowed:
+                better.append(name)
+    if not total:
+        return no_full_network()
+    rows = [row for law in LAWS for row in full_results.best_rows(view, law).values()]
+    verdict: Verdict = "fails" if worse else "holds" if total >= 35 else UNDECIDED
+    note = (
+        f"AXIS is above FULL in: {results.listed(worse)}. It is below the paper's FULL in "
+        f"{against_paper} of {full_results.CELLS} cells."
+    )
+    return Judgement(
+        verdict,
+        f"below FULL in {len(better)} of {total} cells, above in {len(worse)}",
+        "nowhere above our FULL, with 10 or 20 numbers per layer instead of 242",
+        f"{normal_threshold(full_results.CELLS):.1f} standard errors (familywise level {LEVEL:g}); "
+        "cells with a heavy tail are left out",
+        f"{note} {DECIDES}" if verdict == UNDECIDED else note,
+        **full_results.setting(rows),
+        resolution=Resolution(max(errors), HALF, "of the loss of FULL"),
+    )
+
+
+def _papers_recipe(view: View) -> Judgement:
+    cells = grids_full.by_the_papers_recipe(view.scale, view.seed)
+    rows = [
+        row
+        for cell in cells
+        for row in view.rows(cell)
+        if row.sigma is None and row.read == row.layers
+    ]
+    if not rows:
+        return no_full_network()
+    law, depth = cells[0].config.noise, rows[0].layers
+    paper = PAPER["FULL", depth, law]
+    losses = {row.start: results.loss_of(row) for row in rows}
+    finite = [row for row in rows if row.selection is not None]
+    best = min(finite, key=lambda row: row.selection or math.inf, default=None)
+    ours = Estimate(math.inf, math.inf, 0) if best is None else results.loss_of(best)
+    error = results.error_of_paper(view, law, ours)
+    margin = min(MARGIN * math.hypot(error, ours.standard_error), full_results.ALLOWED * paper)
+    verdict: Verdict = "holds" if ours.value <= paper + margin else "fails"
+    if math.isfinite(ours.value) and full_results.heavy(ours):
+        verdict = UNDECIDED
+    shown = ", ".join(
+        f"{loss.value:.3g}" if math.isfinite(loss.value) else "overflow" for loss in losses.values()
+    )
+    note = "" if verdict != UNDECIDED else f"The best one has a heavy tail. {DECIDES}"
+    return Judgement(
+        verdict,
+        f"{law_name(law)}, {depth} layers, five starts: {shown}; the best of five {ours.value:.3g}",
+        f"{paper:g}",
+        f"{MARGIN:g} √(SE_paper² + SE_ours²), at most {full_results.ALLOWED:.0%} of the value",
+        note,
+        **full_results.setting(rows),
+        resolution=Resolution(margin / paper, HALF, "of the paper's value"),
+    )
+
+
+CLAIMS = (
+    Claim(
+        "table-1-full",
+        "Vladymyrov et al., Table 1",
+        "FULL, all entries free, trained by Adam from random weights: the best of five reaches "
+        "every cell of the paper's table.",
+        _table,
+        ("full-table", "fig-1"),
+    ),
+    Claim(
+        "full-paper-recipe",
+        "Ours, beside Table 1",
+        "Trained exactly as the paper says (rate 1e-4, 2,048 sequences, 200,000 steps, nothing "
+        "against divergence) the best of five starts of FULL reaches the paper's loss.",
+        _papers_recipe,
+        ("full-starts",),
+        ours=True,
+    ),
+    Claim(
+        "full-diag-uniform",
+        SOURCE,
+        "On uniform noise FULL and DIAG are comparable at every depth and every s_max.",
+        _full_diag_depths,
+        ("fig-1", "full-table"),
+    ),
+    Claim(
+        "full-diag-sigma",
+        f"{SOURCE}, Figure 2",
+        "On uniform noise seven layers of FULL and of DIAG are comparable at every noise level.",
+        _full_diag_levels,
+        ("fig-2-deepest",),
+    ),
+    Claim(
+        "four-layers-beat-adarr-full",
+        SOURCE,
+        "Four layers of FULL have a smaller loss than ADARR for s_max = 4 and larger.",
+        _four_layers,
+        ("fig-1",),
+    ),
+    Claim(
+        "axis-beats-full",
+        "Ours, beside Table 1",
+        "AXIS, with at most a twelfth of the numbers, has in no cell a larger loss than the FULL "
+        "that Adam finds.",
+        _axis,
+        ("full-table",),
+        ours=True,
+    ),
+)

@@ -1,0 +1,160 @@
+"""The computation of the cells about FULL networks (`cells_full`)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from attnlab.errors import UserError
+from attnlab.lab.cell import Outcome, seed_of
+from attnlab.linear.models.weights import FullWeights
+from attnlab.linear.study.compute_networks import EVALUATION, evaluation_of
+from attnlab.linear.study.evaluation import of_network
+from attnlab.linear.study.questions_full import (
+    FullEvaluation,
+    FullLossRow,
+    FullMatrices,
+    FullStructure,
+    FullTraining,
+    StructureRow,
+)
+from attnlab.linear.study.questions_networks import MatrixEntry
+from attnlab.linear.training.full_networks import OVERFLOW, RECIPES, train_full
+from attnlab.linear.weights.full import FullNetworks, full_networks
+
+UNEVALUATED = tuple(name for name in EVALUATION if name != "depth")
+
+
+def training(config: FullTraining) -> Outcome[FullLossRow]:
+    """Train the networks of one law and depth and evaluate them."""
+    at = evaluation_of(config)
+    trained = train_full(
+        at.problem,
+        [at.problem.noise],
+        config.depth,
+        replace(RECIPES[config.recipe], batch=config.batch),
+        seeds=config.starts,
+        steps=config.steps,
+        seed=seed_of(config, without=UNEVALUATED) % 2**31,
+        held_out=config.held_out,
+        chunk=config.chunk,
+    )
+    weights: dict[str, np.ndarray] = {}
+    rows: list[FullLossRow] = []
+    finite = trained.best_score < OVERFLOW
+    for start in range(config.starts):
+        network = jax.tree.map(lambda part: np.asarray(part, np.float64), trained.member(start))
+        weights |= {f"{start}/{name}": part for name, part in vars(network).items()}
+        facts = {
+            "start": start,
+            "selection": float(trained.best_score[start]) if finite[start] else None,
+            "steps_trained": config.steps,
+            "finite_starts": int(finite.sum()),
+            "trained_starts": config.starts,
+        }
+        rows += _losses(network, at, facts, profile=bool(config.sigma_max))
+    return Outcome(rows, weights)
+
+
+def evaluation(config: FullEvaluation) -> Outcome[FullLossRow]:
+    """Evaluate the shipped networks of one law."""
+    law, held = config.noise, _held(config.noise, config.weights, config.recipe)
+    depths = held.depths(law, config.recipe)
+    at, rows = evaluation_of(config), []
+    deepest = min(7, max(depths))
+    for depth in depths:
+        starts = held.seeds(law, depth, config.recipe)
+        records = [held.record(law, depth, start, config.recipe) for start in starts]
+        kept = starts if config.networks == "every" else [held.best(law, depth, config.recipe)]
+        for start in kept:
+            record = records[starts.index(start)]
+            facts = {
+                "start": start,
+                "selection": held.selection(law, depth, start, config.recipe),
+                "steps_trained": record["steps"],
+                "finite_starts": sum(not each["diverged"] for each in records),
+                "trained_starts": len(starts),
+            }
+            profile = config.profile == "every" or depth == deepest
+            network = held.weights(law, depth, start, config.recipe)
+            rows += _losses(network, at, facts, profile=profile)
+    return Outcome(rows)
+
+
+def _losses(
+    network: FullWeights, at: Any, facts: dict[str, Any], *, profile: bool
+) -> list[FullLossRow]:
+    with jax.enable_x64(True):
+        found = of_network(network, at, profile=profile)
+    return [
+        FullLossRow(model="FULL", layers=network.depth, **asdict(each), **facts) for each in found
+    ]
+
+
+def structure(config: FullStructure) -> Outcome[StructureRow]:
+    """Shares of the diagonal and of a low-rank part, for every matrix of every network."""
+    law, held = config.noise, _held(config.noise, config.weights, "clipped")
+    return Outcome(
+        [
+            StructureRow(
+                layers=depth,
+                start=start,
+                best=start == held.best(law, depth),
+                diverged=bool(held.record(law, depth, start)["diverged"]),
+                matrix=name,
+                layer=layer + 1,
+                **shares(matrix),
+            )
+            for depth in held.depths(law)
+            for start in held.seeds(law, depth)
+            for name, part in vars(held.weights(law, depth, start)).items()
+            for layer, matrix in enumerate(np.asarray(part)[:, 0])
+        ]
+    )
+
+
+def shares(matrix: np.ndarray) -> dict[str, float]:
+    """The shares of `StructureRow` for one matrix."""
+    x = matrix[:-1, :-1]
+    off = matrix - np.diag(np.diag(matrix))
+    singular = np.square(np.linalg.svd(off, compute_uv=False))
+    return {
+        "diagonal": _share(np.square(np.diag(matrix)).sum(), np.square(matrix).sum()),
+        "x_diagonal": _share(np.square(np.diag(x)).sum(), np.square(x).sum()),
+        "x_identity": _share(len(x) * np.diag(x).mean() ** 2, np.square(x).sum()),
+        "rank_one": _share(singular[0], singular.sum()),
+        "rank_two": _share(singular[:2].sum(), singular.sum()),
+    }
+
+
+def _share(part: float, whole: float) -> float:
+    return float(part / whole) if whole > 0 else 0.0
+
+
+def matrices(config: FullMatrices) -> Outcome[MatrixEntry]:
+    """The entries of P and Q of the best network of a law and depth."""
+    law, held = config.noise, _held(config.noise, config.weights, "clipped")
+    network = held.weights(law, config.layers, held.best(law, config.layers))
+    return Outcome(
+        [
+            MatrixEntry(name, layer + 1, row + 1, column + 1, float(value))
+            for name, part in (("P", network.P), ("Q", network.Q))
+            for (layer, _, row, column), value in np.ndenumerate(np.asarray(part))
+        ]
+    )
+
+
+def _held(law: str, digest: str, recipe: str) -> FullNetworks:
+    held = full_networks()
+    if law not in held.laws(recipe):
+        accepted = ", ".join(held.laws(recipe)) or "none"
+        raise UserError(f"noise must be one of {accepted} for the FULL networks, got {law!r}.")
+    if digest != held.digest(law, recipe):
+        raise UserError(
+            f"weights must be the digest of the FULL networks, {held.digest(law, recipe)!r}, "
+            f"got {digest!r}."
+        )
+    return held

@@ -1,0 +1,226 @@
+"""Figures about FULL: Figure 4, its rows of Table 1, all of its starts, and its weights.
+
+Source: Vladymyrov et al. (arXiv 2402.14180). In Figures 1 to 3 and 5 to 7 FULL is drawn with the
+other models (`figures`, `figures_profiles`, `figures_other`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from attnlab.lab.study import Figure, View
+from attnlab.linear.study import full_results, grids_full, results
+from attnlab.linear.study.figures import Rows, finite, log_scale, shown
+from attnlab.linear.study.figures_other import draw_matrices
+from attnlab.linear.study.table_1 import LAWS, PAPER, law_name
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from attnlab.lab.study import Drawn
+
+STATES = ["reached", "above", "heavy tail", "diverged"]
+
+
+def matrix_rows(view: View) -> Rows:
+    """The entries of P and Q of the network of Figure 4."""
+    return [
+        {
+            "matrix": f"{row.matrix}, layer {row.layer}",
+            "row": row.row,
+            "column": row.column,
+            "value": row.value,
+        }
+        for cell in grids_full.heat_map()
+        for row in view.rows(cell)
+    ]
+
+
+def table_rows(view: View) -> Rows:
+    """Every cell of Table 1: FULL of ours and of the paper, and AXIS."""
+    axis = {law: results.by_depth(view, "AXIS", law) for law in LAWS}
+    found: Rows = []
+    for cell in full_results.table(view, LAWS):
+        ours = axis[cell.law].get(cell.depth)
+        found.append(
+            {
+                "noise": law_name(cell.law),
+                "layers": cell.depth,
+                "loss": shown(cell.ours.value),
+                "error": finite(cell.ours.standard_error),
+                "largest": cell.row.largest,
+                "worst_share": cell.row.worst_share,
+                "paper": cell.paper,
+                "axis": None if ours is None else shown(ours.value),
+                "ratio": shown(cell.ours.value / cell.target),
+                "state": cell.state,
+                "finite_starts": cell.row.finite_starts,
+                "starts": cell.row.trained_starts,
+                "steps": cell.row.steps_trained,
+                "text": f"{cell.ours.value:.2g}" if math.isfinite(cell.ours.value) else "overflow",
+            }
+        )
+    return found
+
+
+def draw_table(rows: Rows) -> Drawn:
+    import altair as alt
+
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X(
+            "noise:N",
+            title=None,
+            sort=[law_name(law) for law in LAWS],
+            axis=alt.Axis(orient="top", labelAngle=0),
+        ),
+        y=alt.Y("layers:O", title="layers of FULL"),
+    )
+    tips = [alt.Tooltip(f"{name}:Q", format=".3g") for name in ("loss", "error", "paper", "axis")]
+    more = [alt.Tooltip(f"{name}:Q", format=".3g") for name in ("largest", "worst_share", "steps")]
+    counts = ["state:N", "finite_starts:Q", "starts:Q"]
+    ratio = alt.Color(
+        "ratio:Q",
+        title="ours / paper's",
+        scale=alt.Scale(type="log", domain=[0.5, 2.0], clamp=True, scheme="blueorange"),
+    )
+    return alt.layer(
+        base.mark_rect(opacity=0.65).encode(color=ratio, tooltip=[*tips, *more, *counts]),
+        base.mark_text(fontSize=9, dy=-5).encode(text="text:N"),
+        base.mark_text(fontSize=8, dy=7, opacity=0.7).encode(text="state:N"),
+    ).properties(width=900, height=230)
+
+
+def start_rows(view: View) -> Rows:
+    """The loss of every start that this scale evaluates, and the paper's value."""
+    planned = [
+        (law, "clipped", cell) for law in LAWS for cell in results.cells_of("FULL", law, view)
+    ]
+    planned += [
+        (cell.config.noise, "as printed", cell)
+        for cell in grids_full.by_the_papers_recipe(view.scale, view.seed)
+    ]
+    return [
+        {
+            "noise": law_name(law),
+            "layers": row.layers,
+            "start": row.start,
+            "recipe": recipe,
+            "loss": shown(results.loss_of(row).value),
+            "error": finite(results.loss_of(row).standard_error),
+            "diagnosis": row.diagnosis,
+            "paper": PAPER.get(("FULL", row.layers, law)),
+        }
+        for law, recipe, cell in planned
+        for row in view.rows(cell)
+        if row.sigma is None and row.read == row.layers
+    ]
+
+
+def draw_starts(rows: Rows) -> Drawn:
+    import altair as alt
+
+    def one(noise: str) -> Any:
+        kept = [row for row in rows if row["noise"] == noise]
+        base = alt.Chart(alt.Data(values=kept)).encode(
+            x=alt.X("layers:Q", title="layers", axis=alt.Axis(tickMinStep=1, format="d"))
+        )
+        y = alt.Y("loss:Q", title="adjusted loss", scale=log_scale())
+        return alt.layer(
+            base.mark_point(filled=True, opacity=0.6).encode(
+                y=y,
+                color=alt.Color("recipe:N", title="training"),
+                tooltip=["start:O", alt.Tooltip("loss:Q", format=".3g"), "diagnosis:N"],
+            ),
+            base.transform_filter("datum.paper > 0")
+            .mark_point(shape="cross", color="black", size=40)
+            .encode(y="paper:Q"),
+        ).properties(title=noise, width=190, height=170)
+
+    names = dict.fromkeys(row["noise"] for row in rows)
+    return alt.concat(*(one(name) for name in names), columns=3).resolve_scale(y="independent")
+
+
+def structure_rows(view: View) -> Rows:
+    """Shares of the diagonal and of two directions, by law, depth, start and matrix."""
+    found: Rows = []
+    for cell in grids_full.structures():
+        for row in view.rows(cell):
+            if row.diverged:
+                continue
+            found.append(
+                {
+                    "noise": law_name(cell.config.noise),
+                    "layers": row.layers,
+                    "start": row.start,
+                    "matrix": row.matrix,
+                    "layer": row.layer,
+                    "diagonal": row.diagonal,
+                    "in the block of the inputs": row.x_diagonal,
+                    "two directions, off the diagonal": row.rank_two,
+                }
+            )
+    return found
+
+
+def draw_structure(rows: Rows) -> Drawn:
+    import altair as alt
+
+    def one(column: str) -> alt.Chart:
+        return (
+            alt.Chart(alt.Data(values=rows))
+            .mark_boxplot(size=12)
+            .encode(
+                x=alt.X("layers:O", title="layers"),
+                y=alt.Y(
+                    f"{column}:Q",
+                    title="share of the squared entries",
+                    scale=alt.Scale(domain=[0, 1]),
+                ),
+                color=alt.Color("matrix:N", title=None),
+                xOffset="matrix:N",
+            )
+            .properties(title=column, width=300, height=220)
+        )
+
+    columns = ("diagonal", "in the block of the inputs", "two directions, off the diagonal")
+    return alt.concat(*(one(column) for column in columns))
+
+
+FIGURES = (
+    Figure(
+        "fig-4",
+        "Figure 4: P and Q of a FULL network on {1,3}",
+        "The best of five networks of four layers, trained by Adam from random weights with all "
+        "entries free. Every matrix has a colour scale of its own, with white at 0; the last row "
+        "and column belong to y.",
+        matrix_rows,
+        draw_matrices,
+    ),
+    Figure(
+        "full-table",
+        "Table 1, FULL: ours and the paper's",
+        "The best of five starts, chosen on other sequences than it is evaluated on. Blue is below "
+        "the paper's value. A heavy tail means that a few sequences carry the mean, and such a "
+        "cell counts as not reached; the tooltip has the paper's value, AXIS and the tail.",
+        table_rows,
+        draw_table,
+    ),
+    Figure(
+        "full-starts",
+        "FULL: every start",
+        "The losses of the starts that this scale evaluates (at quick only the best one); crosses "
+        "are the paper's values. Networks that overflow on a sequence have no point; the CSV file "
+        "names them. 'As printed' is the paper's recipe without anything against divergence.",
+        start_rows,
+        draw_starts,
+    ),
+    Figure(
+        "full-structure",
+        "FULL: how much of its weights is on the diagonal",
+        "All laws, starts and layers of the shipped networks that did not diverge. A matrix "
+        "without structure has 1/11 of its squared entries on the diagonal.",
+        structure_rows,
+        draw_structure,
+    ),
+)

@@ -1,0 +1,117 @@
+"""The cells about FULL networks at each scale.
+
+The shipped networks are evaluated at `quick` (the best of five) and at `standard` (every one).
+`standard` also trains FULL on one law, with sizes for a processor; `paper` trains all ten laws and
+seven depths from five starts, which needs a GPU, and evaluates those. The table of digests says
+which networks ship, so that planning opens no file; a test compares it with the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+from attnlab.lab.cell import Cell
+from attnlab.lab.study import Scale
+from attnlab.linear.study import grids
+from attnlab.linear.study.cells_full import (
+    full_evaluation,
+    full_matrices,
+    full_structure,
+    full_training,
+)
+from attnlab.linear.study.questions_full import (
+    FullEvaluation,
+    FullMatrices,
+    FullStructure,
+    FullTraining,
+)
+from attnlab.linear.study.table_1 import DEPTHS, LAWS
+
+DIGESTS: dict[str, str] = {}
+PAPER_DIGESTS: dict[str, str] = {}  # of the networks of the paper's own recipe
+STARTS = 5
+STEPS = 200_000  # the paper's
+HEAT_MAP = grids.TWO, 4  # Figure 4 shows four layers on {1, 3}
+# On a processor: one law, one and two layers, and batches that take minutes rather than hours.
+SMALL: dict[str, Any] = {"batch": 512, "held_out": 4096, "chunk": 500, "steps": 6000, "starts": 2}
+SMALL_DEPTHS = (1, 2)
+
+
+def networks(law: str, scale: Scale, seed: int) -> list[Cell]:
+    """The FULL networks of a law that figures and claims are about."""
+    if scale == "paper":
+        return trained(law, scale, seed)
+    return shipped(law, scale, seed)
+
+
+def shipped(law: str, scale: Scale, seed: int) -> list[Cell]:
+    """The shipped networks of a law; empty where there are none."""
+    if law not in DIGESTS:
+        return []
+    which = "best" if scale == "quick" else "every"
+    shared = grids.evaluated(law, scale, seed)
+    config = FullEvaluation(networks=which, weights=DIGESTS[law], **shared)
+    return [full_evaluation(config, cost=4.0 if scale == "quick" else 20.0)]
+
+
+def by_the_papers_recipe(scale: Scale, seed: int) -> list[Cell]:
+    """The shipped networks that were trained exactly as the paper says."""
+    return [
+        full_evaluation(
+            FullEvaluation(
+                networks="every",
+                recipe="paper",
+                weights=digest,
+                noise=law,
+                sequences=grids.size(scale).sequences,
+                seed=seed,
+            ),
+            cost=2.0,
+        )
+        for law, digest in PAPER_DIGESTS.items()
+    ]
+
+
+def trained(law: str, scale: Scale, seed: int) -> list[Cell]:
+    """Training of FULL on a law, one cell per depth; empty where this scale has none."""
+    shared = grids.evaluated(law, scale, seed)
+    if scale == "paper":
+        sizes: dict[str, Any] = {"starts": STARTS, "steps": STEPS}
+        depths = (*DEPTHS, DEPTHS[-1] + 1) if law == grids.U5 else DEPTHS
+    elif scale == "standard" and law == grids.U5:
+        sizes, depths = SMALL, SMALL_DEPTHS
+    else:
+        return []
+    cells = []
+    for depth in depths:
+        own = dict(shared)
+        if own["profile"] != "every" and depth != DEPTHS[-1]:
+            own["sigma_max"] = 0.0
+        cells.append(full_training(FullTraining(depth=depth, **sizes, **own), cost=100.0 * depth))
+    return cells
+
+
+def structures() -> list[Cell]:
+    """The structure of P and Q of the shipped networks, one cell per law."""
+    return [full_structure(FullStructure(law, digest)) for law, digest in DIGESTS.items()]
+
+
+def heat_map() -> list[Cell]:
+    """The network of Figure 4; empty where it does not ship."""
+    law, layers = HEAT_MAP
+    return [full_matrices(FullMatrices(law, layers, DIGESTS[law]))] if law in DIGESTS else []
+
+
+def cells(scale: Scale, seed: int) -> Sequence[Cell]:
+    """All cells of the study."""
+    planned = chain(
+        grids.cells(scale, seed),
+        *(shipped(law, scale, seed) for law in LAWS),
+        *(trained(law, scale, seed) for law in LAWS),
+        by_the_papers_recipe(scale, seed),
+        structures(),
+        heat_map(),
+    )
+    return list({cell.key: cell for cell in planned}.values())

@@ -1,0 +1,82 @@
+"""Invented results of the cells about FULL: the paper's losses, weights near a diagonal."""
+
+from collections.abc import Callable
+from functools import partial
+
+from attnlab.linear.study import grids, grids_full
+from attnlab.linear.study.questions_full import FullLossRow, StructureRow
+from attnlab.linear.study.questions_networks import MatrixEntry
+
+
+def _rows(network: Callable, config, depths, starts, steps) -> list[FullLossRow]:
+    return [
+        FullLossRow(
+            **{**row, "loss": (1 + 0.3 * start) * row["loss"]},
+            largest=3 * row["loss"],
+            worst_share=0.01,
+            start=start,
+            selection=1.0 + start,
+            steps_trained=steps,
+            finite_starts=5,
+            trained_starts=5,
+        )
+        for start in range(starts)
+        for row in network("FULL", config, depths)
+    ]
+
+
+def _evaluation(network: Callable, config) -> list[FullLossRow]:
+    depths = range(4, 5) if config.recipe == "paper" else range(1, 9 if is_deep(config) else 8)
+    starts = 5 if config.networks == "every" else 1
+    return _rows(network, config, depths, starts, grids_full.STEPS)
+
+
+def is_deep(config) -> bool:
+    return config.noise == grids.U5
+
+
+def _training(network: Callable, config) -> list[FullLossRow]:
+    depths = range(config.depth, config.depth + 1)
+    return _rows(network, config, depths, config.starts, config.steps)
+
+
+def _structure(config) -> list[StructureRow]:
+    return [
+        StructureRow(
+            layers=layers,
+            start=start,
+            best=start == 0,
+            diverged=False,
+            matrix=name,
+            layer=layer,
+            diagonal=0.7 + 0.01 * start,
+            x_diagonal=0.75,
+            x_identity=0.7,
+            rank_one=0.6,
+            rank_two=0.8 + 0.01 * start,
+        )
+        for layers in range(1, 8)
+        for start in range(5)
+        for name in "PQ"
+        for layer in range(1, layers + 1)
+    ]
+
+
+def _matrices(config) -> list[MatrixEntry]:
+    return [
+        MatrixEntry(name, layer, i, j, 1.0 if i == j else 0.05)
+        for name in "PQ"
+        for layer in range(1, config.layers + 1)
+        for i in range(1, 12)
+        for j in range(1, 12)
+    ]
+
+
+def makers(network: Callable) -> dict[str, Callable]:
+    """The rows of every kind of cell about FULL, from a function that invents a network."""
+    return {
+        "linear_full": partial(_training, network),
+        "linear_full_evaluation": partial(_evaluation, network),
+        "linear_full_structure": _structure,
+        "linear_full_matrices": _matrices,
+    }

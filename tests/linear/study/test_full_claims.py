@@ -1,0 +1,227 @@
+"""Every claim about FULL can hold, fails on rows that are broken, and stays open on heavy tails."""
+
+import math
+
+import pytest
+
+from attnlab.lab.ledger import judge
+from attnlab.linear.study import full_results, grids, grids_full, study
+from attnlab.linear.study.table_1 import LAWS, PAPER, UNIFORM
+from tests.lab.statement_checks import check_evidence
+from tests.linear.study import rows as invented_rows
+
+OWN = (
+    "table-1-full",
+    "full-paper-recipe",
+    "near-diagonal",
+    "low-rank-part",
+    "full-diag-uniform",
+    "full-diag-sigma",
+    "four-layers-beat-adarr-full",
+    "figure-7-full",
+    "axis-beats-full",
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def networks():
+    """All ten laws have networks, whatever ships."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grids_full, "DIGESTS", dict.fromkeys(LAWS, "0" * 16))
+        patch.setattr(grids_full, "PAPER_DIGESTS", {grids.U5: "0" * 16})
+        forget()
+        yield
+    forget()
+
+
+def forget():
+    invented_rows.planned.cache_clear()
+    invented_rows.invented.cache_clear()
+
+
+def entry_of(claim_id, *changes, scale="standard"):
+    seen = invented_rows.changed(invented_rows.invented(scale), FIGURE_7, *changes)
+    (claim,) = [claim for claim in study.claims if claim.id == claim_id]
+    entry = judge(study, claim, seen)
+    assert not entry.broken, entry.note
+    return entry
+
+
+def profile(config, row):
+    """Figure 7 as the paper describes it: low noise improves first, high noise ends worse."""
+    if row.sigma is None or config.noise != grids.U5 or row.layers < 3:
+        return {}
+    if row.sigma <= 1:
+        return {"loss": 0.5 / (1 + row.read)}
+    if row.sigma >= 4:
+        return {"loss": 0.5 if row.read < row.layers else 0.6}
+    return {}
+
+
+FIGURE_7 = ("full_evaluation", profile)
+
+
+def losses(factor, when=lambda config, row: True, kind="full_evaluation"):
+    def change(config, row):
+        return {"loss": factor * row.loss} if when(config, row) and row.loss is not None else {}
+
+    return kind, change
+
+
+def whole(config, row):
+    return row.sigma is None and row.read == row.layers
+
+
+def fields(kind, when=lambda config, row: True, **values):
+    return kind, lambda config, row: values if when(config, row) else {}
+
+
+def comparable(claim_id):
+    """DIAG has the losses of FULL."""
+    full = invented_rows.network_value
+
+    def diag(config, row):
+        if row.sigma is None:
+            return {"loss": full("FULL", config.noise, row.layers) * (1 + row.layers - row.read)}
+        found = profile(config, row)
+        return found or {
+            "loss": invented_rows.profile_value("FULL", row.layers, row.read, row.sigma)
+        }
+
+    return ("training", diag)
+
+
+ALIKE = comparable("full-diag-uniform")
+
+
+@pytest.mark.parametrize("claim_id", OWN)
+def test_claims_hold_where_the_paper_is_right(claim_id):
+    entry = entry_of(claim_id, ALIKE)
+    assert entry.verdict == "holds", (entry.measured, entry.note)
+    check_evidence([entry])
+
+
+def shifted_loss(when):
+    """Losses larger than the claim's line by twice its resolution."""
+    return lambda by: losses(1 + by, when)
+
+
+def below_the_line(column, line):
+    return lambda by: fields("full_structure", **{column: line - by})
+
+
+def adarr(by):
+    def change(config, row):
+        if config.noise not in UNIFORM[4:] or not whole(config, row) or row.layers != 4:
+            return {}
+        return {"loss": (1 + by) * PAPER["ADARR", 0, config.noise]}
+
+    return "full_evaluation", change
+
+
+def table(by):
+    """One cell of FULL above the paper's value."""
+
+    def change(config, row):
+        hit = config.noise == "uniform:3" and whole(config, row) and row.layers == 5
+        return {"loss": (1 + by) * PAPER["FULL", 5, "uniform:3"]} if hit else {}
+
+    return "full_evaluation", change
+
+
+def recipe(by):
+    def change(config, row):
+        hit = config.recipe == "paper" and whole(config, row)
+        return {"loss": (1 + by) * PAPER["FULL", row.layers, config.noise]} if hit else {}
+
+    return "full_evaluation", change
+
+
+def figure_7(by):
+    def change(config, row):
+        hit = row.sigma is not None and row.sigma >= 4 and row.read == row.layers
+        return {"loss": 0.5 * math.exp(-by)} if hit else {}
+
+    return "full_evaluation", change
+
+
+BROKEN = {
+    "table-1-full": table,
+    "full-paper-recipe": recipe,
+    "near-diagonal": below_the_line("diagonal", 0.5),
+    "low-rank-part": lambda by: fields(
+        "full_structure", rank_two=full_results.rank_two_by_chance()[1] - by
+    ),
+    "full-diag-uniform": lambda by: losses(
+        2 * (1 + by), lambda c, r: whole(c, r) and c.noise == "uniform:3"
+    ),
+    "full-diag-sigma": lambda by: losses(
+        2 * (1 + by), lambda c, r: r.sigma is not None and c.noise == "uniform:3"
+    ),
+    "four-layers-beat-adarr-full": adarr,
+    "figure-7-full": figure_7,
+    "axis-beats-full": lambda by: (
+        "reference",
+        lambda c, r: {"loss": (1 + by) * r.loss} if c.noise == "uniform:3" and whole(c, r) else {},
+    ),
+}
+
+
+@pytest.mark.parametrize("claim_id", OWN)
+def test_a_departure_of_twice_the_resolution_is_noticed(claim_id):
+    found = entry_of(claim_id, ALIKE)
+    assert found.resolution is not None
+    entry = entry_of(claim_id, ALIKE, BROKEN[claim_id](2 * found.resolution.value))
+    assert entry.verdict == "fails", (entry.measured, entry.note)
+
+
+@pytest.mark.parametrize(
+    "claim_id", ["table-1-full", "full-paper-recipe", "four-layers-beat-adarr-full"]
+)
+def test_a_heavy_tail_never_counts_as_reached(claim_id):
+    """One sequence that carries the mean: its standard error is as large as the mean."""
+
+    def tail(config, row):
+        return {"error": row.loss, "worst_share": 1.0} if whole(config, row) else {}
+
+    assert entry_of(claim_id, ("full_evaluation", tail)).verdict != "holds"
+
+
+def test_a_network_that_diverged_is_not_reached_and_is_named():
+    lost = fields(
+        "full_evaluation",
+        lambda c, r: c.noise == "uniform:3" and r.layers == 7,
+        loss=None,
+        error=None,
+        finite_starts=0,
+    )
+    entry = entry_of("table-1-full", lost)
+    assert entry.verdict == "fails"
+    assert "1 diverged" in str(entry.measured)
+    assert "U(0,3) L = 7" in entry.note
+
+
+@pytest.mark.parametrize(
+    "claim_id",
+    ["table-1-full", "full-diag-uniform", "full-diag-sigma", "four-layers-beat-adarr-full"],
+)
+def test_networks_of_fewer_steps_refute_nothing(claim_id):
+    """Too little training must not look like a refutation."""
+    few = fields("full_evaluation", steps_trained=1000)
+    found = entry_of(claim_id, ALIKE)
+    assert found.resolution is not None
+    broken = BROKEN[claim_id](2 * found.resolution.value)
+    entry = entry_of(claim_id, ALIKE, few, broken)
+    assert entry.verdict == "undecided at this scale"
+    assert entry.grade == "smaller setting"
+    check_evidence([entry])
+
+
+@pytest.mark.parametrize("claim_id", OWN)
+@pytest.mark.parametrize("scale", ["quick", "standard"])
+def test_without_networks_nothing_is_decided(claim_id, scale, monkeypatch):
+    monkeypatch.setattr(grids_full, "DIGESTS", {})
+    monkeypatch.setattr(grids_full, "PAPER_DIGESTS", {})
+    entry = entry_of(claim_id, scale=scale)
+    assert entry.verdict == "undecided at this scale"
+    check_evidence([entry])
