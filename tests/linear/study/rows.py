@@ -16,6 +16,8 @@ from attnlab.linear.study import (
     grids,
     grids_full,
     questions_constructions,
+    questions_noiseless,
+    questions_readings,
     questions_ridges,
     questions_state,
 )
@@ -70,18 +72,27 @@ def network_value(model: str, law: str, depth: int) -> float:
         paper = min(paper, PAPER["TUNEDRR", 0, law])
     if model in ("FULL", "AXIS") and depth == 7 and law in (grids.U5, grids.TWO):
         paper = 1.02 * BAYES[law]
-    return max(paper, 1.01 * BAYES[law]) * (0.97 if model == "DIAG, free omegas" else 1)
+    paper *= 0.95 if model == "AXIS" else 0.97 if model == "DIAG, free omegas" else 1
+    return max(paper, 1.01 * BAYES[law])
 
 
-def profile_value(model: str, layers: int, sigma: float) -> float:
+def valley(sigma: float, centre: float) -> float:
+    return 0.1 + 0.1 * (sigma - centre) ** 2
+
+
+def profile_value(model: str, layers: int, read: int, sigma: float) -> float:
     if model == "ADARR":
         return 0.03 * sigma + 1e-30
     if model == "TUNEDRR":
         return 0.03 * sigma + 1e-30 if sigma <= 3 else 0.05 if sigma <= 4.5 else 0.1
     if model == "oracle (unadjusted)":
         return 0.6 * sigma
-    if layers == 2 or model == "GD++":
-        return 0.05 + 0.1 * (sigma - 2.9) ** 2
+    if model in ("CONSTRR", "GD++"):
+        return valley(sigma, 2.9 + 6 * (1 - read / max(layers, 1)) * (layers > 0))
+    if layers and read < layers:
+        return valley(sigma, 6 - 0.3 * read)
+    if layers == 2:
+        return valley(sigma, 2.9)
     uneven = 1.3 if round(4 * sigma) % 2 else 0.8
     return 0.05 * (1 + 0.1 * sigma) * ((2 + uneven) if model in ("FULL", "AXIS") else 1)
 
@@ -109,7 +120,7 @@ def _network(model: str, config, depths: range) -> list[dict]:
             value = network_value(model, config.noise, depth) * (1 + depth - read)
             found.append(_loss(model, depth, read, None, value))
             found += [
-                _loss(model, depth, read, s, profile_value(model, read, s))
+                _loss(model, depth, read, s, profile_value(model, depth, read, s))
                 for s in (levels if every else ())
             ]
     return found
@@ -133,7 +144,7 @@ def _baselines(config) -> list:
     rows = [_loss(name, 0, 0, None, ridge_value(name, config.noise)) for name in names]
     rows += [_loss(*pair[:1], 0, 0, None, pair[1]) for pair in law_values(config.noise).items()]
     rows += [
-        _loss(name, 0, 0, s, profile_value(name, 0, s))
+        _loss(name, 0, 0, s, profile_value(name, 0, 0, s))
         for name in (*names, "oracle (unadjusted)")
         for s in levels
     ]
@@ -167,6 +178,13 @@ def _cosine(config) -> list:
     return [questions_state.CosineFound(mean, 0.03 * mean, mean, quantile, quantile, beyond)]
 
 
+def _known_noise(config) -> list:
+    return [
+        questions_readings.KnownNoiseFound(m, 2 + abs(m - 1), abs(m - 1), 0.003, 1.0, 0.014)
+        for m in questions_readings.MULTIPLES
+    ]
+
+
 def _rescaling(config) -> list:
     away = 0.23 if config.sigma == grids.THIRD else 0.0
     found = away + (0.0 if away else config.n**-0.5)
@@ -193,8 +211,24 @@ ROWS: dict[str, Callable] = {
         )
     ],
     "linear_rates": lambda c: [
-        questions_constructions.RatesFound(0.915, 0.915, 4 / 9, 0.75, 0.75, 1e-16, 0.5, 1.22, 0.99)
+        questions_constructions.RatesFound(
+            0.915, 0.915, 4 / 9, 0.75, 0.75, 1e-16, 0.5, 1.0, 1.22, 0.99
+        )
     ],
+    "linear_noiseless": lambda c: [
+        questions_noiseless.NoiselessFound(
+            depth, 10 * PAPER["GD++", depth, "uniform:0"], PAPER["GD++", depth, "uniform:0"], 1e99
+        )
+        for depth in range(1, c.depth + 1)
+    ],
+    "linear_readings": lambda c: [
+        questions_readings.ReadingsFound(*[1e-15] * 3, 0.8, *[1e-15] * 7)
+    ],
+    "linear_rescaled": lambda c: [
+        questions_readings.RescaledFound(n, 3 * n**-0.5, 0.03 * n**-0.5, 10 / n)
+        for n in questions_readings.LENGTHS
+    ],
+    "linear_known_noise": _known_noise,
     "linear_rescaling": _rescaling,
     "linear_step_size": lambda c: [
         questions_constructions.StepSizeFound(1e-15, 90 * abs(c.omega_xy), 0.9 - 0.1 * c.sigma)

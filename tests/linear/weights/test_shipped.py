@@ -63,6 +63,29 @@ def test_a_lower_loss_with_a_heavy_tail_is_not_the_best(tmp_path):
     assert shipped(tmp_path / "packed").best_run("uniform:5", 2) == 1
 
 
+def test_a_lower_loss_that_extremes_make_up_is_not_the_best(tmp_path):
+    arrays = _npz(tmp_path / "full.npz", run0=0.5, run1=0.1)
+    arrays["uniform:5/1/2/loss"] = np.array([0.1, 0.01, 9.0, 4e7])
+    np.savez(tmp_path / "tail.npz", **arrays)
+    pack(tmp_path / "tail.npz", tmp_path / "packed", {})
+    held = shipped(tmp_path / "packed")
+    assert held.best_run("uniform:5", 2) == 0
+    assert (held.extremes("uniform:5", 0, 2), held.extremes("uniform:5", 1, 2)) == (0.0, 4e7)
+
+
+def test_no_best_network_with_noise_has_a_heavy_tail():
+    """From two layers on, but for three layers on U(0,1), where every run has one."""
+    held = shipped()
+    heavy = [
+        (law, depth)
+        for law in LAWS[1:]
+        for depth in range(1, 8)
+        for run in [held.best_run(law, depth)]
+        if held.extremes(law, run, depth) > 0.05 * held.recorded_loss(law, run, depth)[0]
+    ]
+    assert heavy == []
+
+
 def test_what_is_no_such_file_is_refused_in_one_sentence(tmp_path):
     arrays = _npz(tmp_path / "full.npz", run0=0.2)
     arrays["uniform:5/0/2/P"] = arrays["uniform:5/0/2/P"][:1]

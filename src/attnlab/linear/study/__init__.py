@@ -9,12 +9,17 @@ family, with all entries of P and Q free; AXIS is ours, and its networks ship wi
 from attnlab.lab.study import Study
 from attnlab.linear.study import (
     claims_constructions,
+    claims_figures,
     claims_full,
     claims_full_weights,
+    claims_levels,
     claims_models,
+    claims_ours,
     claims_profiles,
+    claims_readings,
     claims_state,
     claims_table,
+    claims_tuned,
     figures,
     figures_full,
     figures_other,
@@ -24,6 +29,7 @@ from attnlab.linear.study import (
 from attnlab.linear.study.cells import KINDS
 from attnlab.linear.study.cells_full import FULL_KINDS
 from attnlab.linear.study.grids_full import cells
+from attnlab.linear.study.statements import STATEMENTS
 
 study = Study(
     name="linear",
@@ -48,11 +54,17 @@ study = Study(
     ),
     claims=(
         *claims_state.CLAIMS,
+        *claims_readings.CLAIMS,
         *claims_constructions.CLAIMS,
         *claims_table.CLAIMS,
         *claims_models.CLAIMS,
+        *claims_tuned.CLAIMS,
         *claims_profiles.CLAIMS,
         *claims_full.CLAIMS,
         *claims_full_weights.CLAIMS,
+        *claims_levels.CLAIMS,
+        *claims_figures.CLAIMS,
+        *claims_ours.CLAIMS,
     ),
+    statements=STATEMENTS,
 )

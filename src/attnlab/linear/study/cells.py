@@ -27,6 +27,15 @@ from attnlab.linear.study.questions_networks import (
     TrainedLossRow,
     Training,
 )
+from attnlab.linear.study.questions_noiseless import Noiseless, NoiselessFound
+from attnlab.linear.study.questions_readings import (
+    KnownNoise,
+    KnownNoiseFound,
+    Readings,
+    ReadingsFound,
+    Rescaled,
+    RescaledFound,
+)
 from attnlab.linear.study.questions_ridges import (
     Baselines,
     Iterations,
@@ -94,6 +103,30 @@ def run_iterations(config: Iterations) -> Outcome[IterationsFound]:
     return compute_ridges.iterations(config)
 
 
+def run_noiseless(config: Noiseless) -> Outcome[NoiselessFound]:
+    from attnlab.linear.study import compute_noiseless
+
+    return compute_noiseless.noiseless(config)
+
+
+def run_readings(config: Readings) -> ReadingsFound:
+    from attnlab.linear.study import compute_readings
+
+    return compute_readings.readings(config)
+
+
+def run_rescaled(config: Rescaled) -> Outcome[RescaledFound]:
+    from attnlab.linear.study import compute_readings
+
+    return compute_readings.rescaled(config)
+
+
+def run_known_noise(config: KnownNoise) -> Outcome[KnownNoiseFound]:
+    from attnlab.linear.study import compute_readings
+
+    return compute_readings.known_noise(config)
+
+
 def run_state(config: StateCheck) -> StateFound:
     from attnlab.linear.study import compute_state
 
@@ -114,14 +147,19 @@ matrices = CellKind("linear_matrices", Matrices, MatrixEntry, run_matrices)
 least_squares = CellKind(
     "linear_least_squares", LeastSquaresNetwork, LeastSquaresFound, run_least_squares, version=2
 )
-rates = CellKind("linear_rates", Rates, RatesFound, run_rates)
+rates = CellKind("linear_rates", Rates, RatesFound, run_rates, version=2)
 rescaling = CellKind("linear_rescaling", Rescaling, RescalingFound, run_rescaling, version=3)
 step_size = CellKind("linear_step_size", StepSize, StepSizeFound, run_step_size, version=2)
 
 
 baselines = CellKind("linear_baselines", Baselines, LossRow, run_baselines, version=3)
+noiseless = CellKind("linear_noiseless", Noiseless, NoiselessFound, run_noiseless)
 iterations = CellKind("linear_iterations", Iterations, IterationsFound, run_iterations, version=3)
 
+
+readings = CellKind("linear_readings", Readings, ReadingsFound, run_readings)
+rescaled = CellKind("linear_rescaled", Rescaled, RescaledFound, run_rescaled)
+known_noise = CellKind("linear_known_noise", KnownNoise, KnownNoiseFound, run_known_noise)
 
 state_check = CellKind("linear_state", StateCheck, StateFound, run_state, version=2)
 cosine = CellKind("linear_cosine", Cosine, CosineFound, run_cosine, version=2)
@@ -131,7 +169,11 @@ KINDS = (
     axis,
     matrices,
     baselines,
+    noiseless,
     iterations,
+    readings,
+    rescaled,
+    known_noise,
     state_check,
     cosine,
     least_squares,

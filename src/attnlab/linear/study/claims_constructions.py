@@ -7,11 +7,14 @@ Theorem 5.1 needs are counted with the scalar recursion, and the network is then
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 
+from attnlab.lab.judgement import Resolution
 from attnlab.lab.study import Claim, Judgement, View
 from attnlab.linear.study import grids
 from attnlab.linear.study.claims_state import ROUNDING, SOURCE, TOLERANCE, corrected
+from attnlab.linear.study.results import AS_IN_PAPER, EXACT
 from attnlab.stats import Estimate, Line, agree, below, normal_threshold, rate
 
 LAYERS = (7, 8, 12, 14, 21, 23)  # for kappa = 10, 1e3, 1e6, each at 1e-3 and 1e-9
@@ -40,6 +43,19 @@ def _least_squares(view: View) -> Judgement:
         "the error is reached with these layers and not with one less; the error of the network "
         "is larger by at most 10 κ roundings; slopes within 5%, because layers are whole numbers",
         "κ is the largest over the smallest eigenvalue; the text exchanges the two symbols.",
+        **EXACT,
+    )
+
+
+def _unit_step(view: View) -> Judgement:
+    row = view.row(grids.scalar_rates())
+    return Judgement(
+        "holds" if row.unit_step <= 1 + ROUNDING else "fails",
+        f"|Σ y_i x_i − w*| is at most {row.unit_step:.3f} ε |w*| for ε from 0.001 to 10",
+        "at most ε |w*|",
+        "rounding; the worst case is w* along the largest eigenvalue, where it is ε |w*|",
+        "Σ y_i x_i is the gradient step of size 1 from 0.",
+        **EXACT,
     )
 
 
@@ -51,6 +67,7 @@ def _one_step(view: View) -> Judgement:
         f"{below(row.step_error, 1e-12)}, and is at most {row.step_beyond:.2f} (κ − 1)",
         "(κ − 1)/(κ + 1) ≤ κ − 1",
         "1e-12: rounding",
+        **EXACT,
     )
 
 
@@ -66,6 +83,32 @@ def _contraction(view: View) -> Judgement:
         "a constant below 1 from κ = 1.1 on (4/9 in the limit); 2 ε² (3/4 ε² in the limit)",
         "the scalar recursion is exact; limits to 1e-6",
         "The constant 2 is correct and can be improved.",
+        **EXACT,
+    )
+
+
+def excess_series(terms: int) -> list[Fraction]:
+    """Coefficients in powers of ε of κ' = κ (4/9)/(1 − 1/(3κ))² = (1 + ε)³/(1 + 3ε/2)²."""
+    cube = [Fraction(math.comb(3, k)) for k in range(4)]
+    inverse = [(k + 1) * Fraction(-3, 2) ** k for k in range(terms)]
+    return [
+        sum((cube[j] * inverse[k - j] for j in range(min(k, 3) + 1)), Fraction(0))
+        for k in range(terms)
+    ]
+
+
+def _series(view: View) -> Judgement:
+    row = view.row(grids.scalar_rates())
+    found = excess_series(4)
+    right = found == [1, 0, Fraction(3, 4), Fraction(-5, 4)]
+    near = abs(row.excess_limit - float(found[2])) < 1e-6
+    return Judgement(
+        "holds" if right and near else "fails",
+        f"1 + {found[1]} ε + {found[2]} ε² + ({found[3]}) ε³; the recursion has "
+        f"{row.excess_limit:.6f} ε² next to κ = 1",
+        "1 + 3/4 ε² − 5/4 ε³",
+        "rational arithmetic; the recursion to 1e-6",
+        **EXACT,
     )
 
 
@@ -97,6 +140,10 @@ def _rescaling(view: View) -> Judgement:
         f"{grids.LENGTHS[-1]}, which falls as n to the power {powers}",
         "0 in the limit; power −0.5",
         f"{z:.1f} standard errors of the slope, plus 0.02 for the next order, n^-1/2 at n = 400",
+        **AS_IN_PAPER,
+        resolution=Resolution(
+            max(z * line.slope_error + 0.02 for line in found.values()), 0.25, "of the power"
+        ),
     )
 
 
@@ -115,6 +162,10 @@ def _third_level(view: View) -> Judgement:
         f"n = {grids.LENGTHS[-1]}",
         f"{row.limit:.4f} in the limit, not 0",
         f"{found.threshold:.1f} standard errors plus 5/√n times the limit",
+        **AS_IN_PAPER,
+        resolution=Resolution(
+            found.allowed / row.limit if row.limit else math.inf, 0.5, "of the limit"
+        ),
     )
 
 
@@ -134,7 +185,8 @@ def _step(view: View) -> Judgement:
         f"power {order:.3f}",
         "0; the error of the printed form is of first order",
         f"{TOLERANCE}; power within 0.05",
-        "ρ is replaced by λ = ρ + w*ᵀ Σ w*.",
+        "Corrected: w² = −ω_yx (1 + ω_xy λ) Σ w* with λ = Σ y_i² = ρ + w*ᵀ Σ w* in place of ρ.",
+        **EXACT,
     )
 
 
@@ -149,6 +201,7 @@ def _adapts(view: View) -> Judgement:
         f"{', '.join(f'{cell.config.sigma:g}' for cell in cells)}",
         "falling",
         "the order of means over the same contexts",
+        **EXACT,
     )
 
 
@@ -162,8 +215,16 @@ CLAIMS = (
     Claim(
         "lemma-a.2",
         f"{SOURCE}, Lemma A.2",
-        "One gradient step solves a well-conditioned system to relative error κ − 1.",
+        "With eigenvalues of Σ between 1 and 1 + ε, Σ y_i x_i is within ε |w*| of the least "
+        "squares solution w*.",
+        _unit_step,
+    ),
+    Claim(
+        "lemma-a.2-best-step",
+        "Ours, about Lemma A.2",
+        "The step 2/(μ + ν) has the relative error (κ − 1)/(κ + 1), about half of κ − 1.",
         _one_step,
+        ours=True,
     ),
     Claim(
         "lemma-a.3",
@@ -171,6 +232,12 @@ CLAIMS = (
         "A layer with ω_xx divides κ by a constant while κ ≥ 1.1; an excess ε = κ − 1 below 0.1 "
         "becomes at most 2 ε².",
         _contraction,
+    ),
+    Claim(
+        "lemma-a.3-series",
+        f"{SOURCE}, proof of Lemma A.3",
+        "Next to κ = 1 + ε the next condition number is 1 + 3/4 ε² − 5/4 ε³ + O(ε⁴).",
+        _series,
     ),
     Claim(
         "theorem-5.2",
@@ -184,6 +251,7 @@ CLAIMS = (
         "Ours, about Theorem 5.2",
         "At a third noise level they do not tend to the best ridge.",
         _third_level,
+        ours=True,
     ),
     Claim(
         "section-5.3",

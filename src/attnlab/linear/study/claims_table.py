@@ -1,29 +1,36 @@
 """Claims about Table 1: our loss in every cell against the paper's, with both standard errors.
 
-A cell is reached when our loss is at most max(paper's, laws) + z sqrt(SE_paper^2 + SE_ours^2), with
-z for the 70 comparisons of a model together. The laws are the two of `attnlab.linear.theory.laws`;
-values of the paper below them are impossible. A cell that is not reached at `quick` decides
-nothing, because its training had less effort.
+A cell is reached when our loss is at most max(paper's, laws) plus an allowance: z standard errors,
+the paper's and ours together, and half a printed digit, with z for all cells of a model, but never
+more than a quarter of the paper's value. A loss beyond the quarter and within z standard errors is
+open, and so is a loss whose standard error is more than 5% of it: a single sequence can then make
+up the mean. The laws are the two of `attnlab.linear.theory.laws`; values of the paper below them
+are impossible. Without noise, four layers and more have no mean that a sample can show; these cells
+have a claim of their own.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
+from attnlab.lab.judgement import UNDECIDED, Resolution, Verdict
 from attnlab.lab.study import Claim, Judgement, View
-from attnlab.linear.study import results
-from attnlab.linear.study.table_1 import COMPARED, LAWS, PAPER, RIDGES, SHOWN, law_name, rounding
+from attnlab.linear.study import grids, results
+from attnlab.linear.study.table_1 import COMPARED, DEPTHS, LAWS, PAPER, RIDGES, law_name, rounding
 from attnlab.stats import LEVEL, Estimate, normal_threshold
 
 SOURCE = "Vladymyrov et al., Table 1"
-CELLS = 70  # of each model: ten noise laws and seven depths
-DECIDED = "'attnlab reproduce linear --scale standard' trains with full effort."
+LARGEST = 0.25  # of the paper's value, the largest allowance
+NOISELESS, STEEP = LAWS[0], 4  # without noise, from this depth on, rare sequences rule the mean
+CELLS = len(LAWS) * len(DEPTHS) - len(range(STEEP, DEPTHS[-1] + 1))
+APART = 0.5  # ADARR is 1.5 times TUNEDRR in the table
 
 
 @dataclass(frozen=True)
 class TableCell:
-    """One cell: our loss, the paper's, the least lawful one, and how much larger ours may be."""
+    """One cell: our loss, the paper's, the least lawful one, and the margin of the comparison."""
 
     model: str
     depth: int
@@ -31,18 +38,46 @@ class TableCell:
     ours: Estimate
     paper: float
     lawful: float
-    allowed: float
+    margin: float
+
+    @property
+    def target(self) -> float:
+        """What our loss is compared with."""
+        return max(self.paper, self.lawful)
+
+    @property
+    def allowed(self) -> float:
+        """How much larger our loss may be."""
+        return min(self.margin, LARGEST * self.target)
+
+    @property
+    def state(self) -> Literal["reached", "open", "above"]:
+        """Whether our loss is at most the paper's or the law's value."""
+        if not math.isfinite(self.ours.value):
+            return "above"
+        if not results.steady(self.ours):
+            return "open"
+        if self.ours.value <= self.target + self.allowed:
+            return "reached"
+        return "open" if self.ours.value <= self.target + self.margin else "above"
 
     @property
     def reached(self) -> bool:
-        """Whether our loss is at most the paper's or the law's value, within the margin."""
-        return self.ours.value <= max(self.paper, self.lawful) + self.allowed
+        """Whether our loss is at most the paper's or the law's value, within the allowance."""
+        return self.state == "reached"
+
+    @property
+    def steep(self) -> bool:
+        """Whether rare sequences rule the mean of this cell."""
+        return self.law == NOISELESS and self.depth >= STEEP
 
     @property
     def name(self) -> str:
         """The cell with both values."""
         ours = f"{self.ours.value:.3g}" if math.isfinite(self.ours.value) else "overflow"
-        return f"{law_name(self.law)} L = {self.depth}: {ours} (paper {self.paper:.3g})"
+        share = self.ours.standard_error / self.ours.value
+        tail = f" ± {share:.0%}" if not results.steady(self.ours) and share < math.inf else ""
+        return f"{law_name(self.law)} L = {self.depth}: {ours}{tail} (paper {self.paper:.3g})"
 
 
 def table_cells(view: View, model: str) -> list[TableCell]:
@@ -57,139 +92,226 @@ def table_cells(view: View, model: str) -> list[TableCell]:
             single = results.ridge(view, "one layer", law).value if depth == 1 else 0.0
             error = ours.standard_error if math.isfinite(ours.standard_error) else 0.0
             both = math.hypot(results.error_of_paper(view, law, ours), error)
-            allowed = normal_threshold(CELLS) * both + rounding(paper)
-            lawful = max(floor, single)
-            found.append(TableCell(model, depth, law, ours, paper, lawful, allowed))
+            margin = normal_threshold(CELLS) * both + rounding(paper)
+            found.append(TableCell(model, depth, law, ours, paper, max(floor, single), margin))
     return found
 
 
-def _summary(view: View, model: str) -> Judgement:
-    cells = table_cells(view, model)
-    above = [cell for cell in cells if not cell.reached]
-    below = [cell for cell in cells if cell.ours.value < cell.paper - cell.allowed]
+def judged_cells(view: View, model: str) -> list[TableCell]:
+    """The cells of `table_cells` whose mean a sample can show."""
+    return [cell for cell in table_cells(view, model) if not cell.steep]
+
+
+def tolerance() -> str:
+    """The law behind the allowance of a cell."""
+    return (
+        f"{normal_threshold(CELLS):.1f} √(SE_paper² + SE_ours²) (familywise level {LEVEL:g} for "
+        f"{CELLS} cells) plus half a printed digit, and never more than {LARGEST:.0%} of the "
+        f"paper's value; a cell whose standard error is above {results.STEADY:.0%} of its mean is "
+        "open; SE_paper is for 100,000 sequences with sampled queries"
+    )
+
+
+def allowance(cells: list[TableCell]) -> Resolution:
+    """The largest allowance of the cells that were decided."""
+    shares = [cell.allowed / cell.target for cell in cells if cell.state != "open"]
+    return Resolution(max(shares, default=math.inf), LARGEST, "of the paper's value")
+
+
+def reaching(view: View, model: str, evidence: results.Evidence, trained: bool) -> Judgement:
+    """Whether a model reaches every cell of the paper's table.
+
+    Parameters
+    ----------
+    view
+        The results.
+    model
+        GD++, DIAG, FULL or AXIS.
+    evidence
+        The grade of the evidence.
+    trained
+        Whether this scale trained the networks, so that `quick` refutes nothing.
+    """
+    cells = judged_cells(view, model)
+    above = [cell for cell in cells if cell.state == "above"]
+    unclear = [cell for cell in cells if cell.state == "open"]
+    below = [cell for cell in cells if cell.ours.value < cell.paper - cell.margin]
+    verdict: Verdict = "fails" if above else UNDECIDED if unclear or not cells else "holds"
+    if trained:
+        verdict = results.after_training(view, verdict)
     impossible = [cell for cell in cells if cell.paper < cell.lawful - 0.0005]
-    enough = view.scale != "quick" or model == "AXIS"
-    verdict = "holds" if not above else "fails" if enough else "undecided at this scale"
     whole = f"This scale has {len(cells)} of {CELLS} cells. " if len(cells) < CELLS else ""
-    note = f"{whole}Not reached: {results.listed([cell.name for cell in above])}."
+    note = (
+        f"{whole}Not reached: {results.listed([cell.name for cell in above])}. Open: "
+        f"{results.listed([cell.name for cell in unclear])}."
+    )
     if impossible:
         values = [
             f"{law_name(c.law)} L = {c.depth}: {c.paper:g} < {c.lawful:.4f}" for c in impossible
         ]
         note += f" Values of the paper below the laws: {results.listed(values)}."
-    if model == "AXIS":
-        note += " The networks ship with the package and are evaluated on this machine."
-    elif not enough:
-        note += f" {DECIDED}"
+    if verdict == UNDECIDED:
+        note += f" {results.decides('standard' if view.scale == 'quick' else 'paper')}"
     return Judgement(
         verdict,
-        f"{len(cells) - len(above)} of {len(cells)} cells are reached, {len(below)} of them below "
-        "the paper's value by more than the margin",
+        f"{len(cells) - len(above) - len(unclear)} of {len(cells)} cells are reached, {len(below)} "
+        "of them below the paper's value by more than the margin",
         "every cell is at most max(paper's value, laws)",
-        f"{normal_threshold(CELLS):.1f} √(SE_paper² + SE_ours²) (familywise level {LEVEL:g} for "
-        f"{CELLS} cells) plus half a printed digit; SE_paper is for 100,000 sequences with sampled "
-        "queries",
+        tolerance(),
         note,
+        **evidence,
+        resolution=allowance(cells),
+    )
+
+
+def _reproduced(view: View) -> Judgement:
+    cells = judged_cells(view, "GD++")
+    known = [cell for cell in cells if results.steady(cell.ours)]
+    below = [cell for cell in known if cell.ours.value < cell.paper - cell.margin]
+    above = [cell for cell in known if cell.ours.value > cell.paper + cell.margin]
+    verdict: Verdict = "fails" if below else "holds"
+    if above and not below:
+        verdict = results.after_training(view, "fails")
+    impossible = [c for c in cells if c.depth > 1 and c.paper < c.lawful - 0.0005]
+    note = (
+        f"Ours is lower: {results.listed([cell.name for cell in below])}; higher: "
+        f"{results.listed([cell.name for cell in above])}. Values of the paper below the floor of "
+        f"GD++: {results.listed([cell.name for cell in impossible])}."
+    )
+    if verdict == UNDECIDED:
+        note += f" {results.decides('standard')}"
+    return Judgement(
+        verdict,
+        f"{len(known) - len(below) - len(above)} of {len(known)} cells agree with the paper",
+        "the paper's values; the optimum of GD++ does not depend on who finds it",
+        f"two-sided, {normal_threshold(CELLS):.1f} √(SE_paper² + SE_ours²) (familywise level "
+        f"{LEVEL:g}) plus half a printed digit",
+        note,
+        **results.trained_evidence(view),
+        resolution=Resolution(
+            max((cell.margin / cell.target for cell in known), default=math.inf),
+            LARGEST,
+            "of the paper's value",
+        ),
+    )
+
+
+def _one_layer_printed(view: View) -> Judgement:
+    z = normal_threshold(3 * len(LAWS))
+    off, margins, ratios = [], [], []
+    for law in LAWS:
+        exact = results.ridge(view, "one layer", law).value
+        ours = results.by_depth(view, "AXIS", law)[1]
+        for model in ("GD++", "DIAG", "FULL"):
+            paper = PAPER[model, 1, law]
+            margin = z * results.error_of_paper(view, law, ours) + rounding(paper)
+            margins.append(margin / exact)
+            ratios.append(paper / exact)
+            if abs(paper - exact) > margin:
+                off.append(f"{model} {law_name(law)}: {paper:g} (law {exact:.4f})")
+    return Judgement(
+        "fails" if off else "holds",
+        f"{len(ratios) - len(off)} of {len(ratios)} printed values agree with the law; ratios "
+        f"{min(ratios):.3f} to {max(ratios):.3f}",
+        "d/2 (1 − n/(n + d + 1 + E σ²)) minus the oracle's loss, for all three models",
+        f"two-sided, {z:.1f} SE_paper (familywise level {LEVEL:g}) plus half a printed digit",
+        f"Values that differ: {results.listed(off)}.",
+        **results.AS_IN_PAPER,
+        resolution=Resolution(max(margins), 0.1, "of the law's value"),
     )
 
 
 def _ridges(view: View) -> Judgement:
-    off, count, z = [], 0, normal_threshold(len(LAWS) * len(RIDGES))
+    off, margins, z = [], [], normal_threshold(len(LAWS) * len(RIDGES))
     for name in RIDGES:
         for law in LAWS:
             ours, paper = results.ridge(view, name, law), PAPER[name, 0, law]
             both = math.hypot(results.error_of_paper(view, law, ours), ours.standard_error)
-            count += 1
+            if paper:
+                margins.append(z * both / paper)
             if abs(ours.value - paper) > z * both + rounding(paper):
                 off.append(f"{name} {law_name(law)}: {ours.value:.4f} (paper {paper:g})")
+    count = len(LAWS) * len(RIDGES)
+    enough = max(margins) <= APART
     return Judgement(
         "fails" if off else "holds",
         f"{count - len(off)} of {count} cells agree",
         "the paper's values",
         f"{z:.1f} √(SE_paper² + SE_ours²) (familywise level {LEVEL:g}) plus half a printed digit",
-        f"Cells that differ: {results.listed(off)}.",
+        f"Cells that differ: {results.listed(off)}."
+        + ("" if off or enough else f" {results.decides('standard')}"),
+        **results.AS_IN_PAPER,
+        resolution=Resolution(max(margins), APART, "of the paper's value, beside its rounding"),
     )
 
 
-def _one_layer(view: View) -> Judgement:
-    found = [
-        (model, law, results.by_depth(view, model, law)[1], results.ridge(view, "one layer", law))
-        for model in SHOWN
-        for law in results.laws_with(view, model)
+def _noiseless(view: View) -> Judgement:
+    rows = {row.layers: row for row in view.rows(grids.noiseless())}
+    printed = {depth: PAPER["GD++", depth, NOISELESS] for depth in rows if depth >= STEEP}
+    ratios = {depth: rows[depth].whole / paper for depth, paper in printed.items()}
+    listed = [
+        f"L = {depth}: {rows[depth].whole:.2g} (paper {paper:g})"
+        for depth, paper in printed.items()
     ]
-    z = normal_threshold(len(found))
-
-    def agrees(ours: Estimate, exact: Estimate) -> bool:
-        # Training on a finite sample leaves a second-order excess, below 1% of the loss.
-        allowed, excess = z * ours.standard_error, ours.value - exact.value
-        return -allowed <= excess <= allowed + 0.01 * exact.value
-
-    off = [
-        f"{model} {law_name(law)}: {ours} (law {exact.value:.4f})"
-        for model, law, ours, exact in found
-        if not agrees(ours, exact)
-    ]
-    ratios = [ours.value / exact.value for _, _, ours, exact in found]
-    return Judgement(
-        "fails" if off else "holds",
-        f"ratios of the losses of {len(found)} networks to the law: {min(ratios):.4f} to "
-        f"{max(ratios):.4f}",
-        "d/2 (1 − n/(n + d + 1 + E σ²)) minus the oracle's loss",
-        f"{z:.1f} standard errors (familywise level {LEVEL:g}), plus 1% above for training",
-        f"Networks that differ: {results.listed(off)}.",
-    )
-
-
-def _floor(view: View) -> Judgement:
-    found = [
-        (law, depth, ours, results.ridge(view, "GD++ floor", law))
-        for law in results.laws_with(view, "GD++")
-        for depth, ours in results.by_depth(view, "GD++", law).items()
-    ]
-    z = normal_threshold(len(found))
-    below = [
-        f"{law_name(law)} L = {depth}: {ours.value:.4f} (floor {floor.value:.4f})"
-        for law, depth, ours, floor in found
-        if ours.value < floor.value - z * ours.standard_error
-    ]
-    printed = [
-        f"{law_name(law)} L = {depth}: {PAPER['GD++', depth, law]:g} < {floor:.4f}"
-        for law in LAWS
-        for floor in [results.ridge(view, "GD++ floor", law).value]
-        for depth in (7,)
-        if PAPER["GD++", depth, law] < floor - 0.0005
+    seen = [
+        f"L = {depth}: {rows[depth].seen:.2g}, and {_power(rows[depth].unseen)} over all of it"
+        for depth in printed
     ]
     return Judgement(
-        "fails" if below else "holds",
-        f"{len(found) - len(below)} of {len(found)} GD++ networks are not below the floor",
-        "the loss of ridge with the constant E σ², for any depth",
-        f"{z:.1f} standard errors (familywise level {LEVEL:g})",
-        f"Below the floor: {results.listed(below)}. Of the paper's 7-layer values these are below "
-        f"it: {results.listed(printed)}.",
+        "fails" if all(ratio > 1 + LARGEST for ratio in ratios.values()) else "holds",
+        f"least expected loss of GD++: {', '.join(listed)}",
+        "the paper's values, means over 100,000 sequences",
+        f"exact expectations over the eigenvalues of Σ; more than {LARGEST:.0%} above the paper's "
+        "value is not reached",
+        "Networks fitted to the part of the spectrum that one evaluation in ten contains have on "
+        f"that part {'; '.join(seen)}. A mean over 100,000 sequences lacks the rare sequences "
+        "that make up the expectation. The optimum is the best of several starts.",
+        **results.EXACT,
     )
 
 
-def _model_claim(model: str, name: str) -> Claim:
-    return Claim(
-        f"table-1-{name}",
-        SOURCE,
-        f"{model}: our training reaches every cell of the paper's table.",
-        lambda view: _summary(view, model),
-        ("table-1", "fig-1"),
-    )
+def _power(value: float) -> str:
+    return f"{value:.0e}" if value < 1e300 else "more than 1e300"
 
 
 CLAIMS = (
-    _model_claim("GD++", "gd"),
-    _model_claim("DIAG", "diag"),
     Claim(
-        "table-1-axis",
-        "Ours, beside Table 1",
-        "AXIS, with at most a twelfth of the numbers of FULL, reaches every cell of the paper's "
-        "FULL.",
-        lambda view: _summary(view, "AXIS"),
+        "table-1-gd",
+        SOURCE,
+        "GD++: our training reaches every cell of the paper's table that has noise or at most "
+        "three layers.",
+        lambda view: reaching(view, "GD++", results.trained_evidence(view), True),
         ("table-1", "fig-1"),
-        ours=True,
+    ),
+    Claim(
+        "table-1-gd-reproduced",
+        SOURCE,
+        "GD++, trained to its optimum, has the loss that the paper prints in every such cell.",
+        _reproduced,
+        ("table-1",),
+    ),
+    Claim(
+        "table-1-diag",
+        SOURCE,
+        "DIAG: our training reaches every cell of the paper's table that has noise or at most "
+        "three layers.",
+        lambda view: reaching(view, "DIAG", results.trained_evidence(view), True),
+        ("table-1", "fig-1"),
+    ),
+    Claim(
+        "table-1-one-layer",
+        SOURCE,
+        "One layer of GD++, DIAG and FULL has the losses that the paper prints.",
+        _one_layer_printed,
+        ("table-1",),
+    ),
+    Claim(
+        "table-1-noiseless",
+        SOURCE,
+        "Without noise, GD++ of four to seven layers has the losses that the paper prints, as "
+        "expectations.",
+        _noiseless,
+        ("table-1",),
     ),
     Claim(
         "table-1-ridges",
@@ -197,19 +319,5 @@ CLAIMS = (
         "CONSTRR, ADARR and TUNEDRR have the losses of the paper's table.",
         _ridges,
         ("table-1",),
-    ),
-    Claim(
-        "one-layer-law",
-        "Ours (law), Table 1 at one layer",
-        "One layer of any of the three models is one gradient step with the best step size.",
-        _one_layer,
-        ("table-1",),
-    ),
-    Claim(
-        "gd-floor",
-        "Ours (law), Table 1, GD++",
-        "GD++ of any depth cannot beat ridge with the constant E σ².",
-        _floor,
-        ("table-1", "fig-1"),
     ),
 )

@@ -36,6 +36,7 @@ from attnlab.linear.theory.constructions import (
 from attnlab.linear.training.fixed_sample import draw
 from attnlab.stats import Estimate
 
+UNIT_EXCESS = (1e-3, 0.1, 1.0, 10.0)  # of the largest eigenvalue over 1, in Lemma A.2
 PADDED = 32  # the depth of a padded network is a multiple of this
 
 
@@ -92,9 +93,22 @@ def rates(config: Rates) -> RatesFound:
         excess_limit=convergence.excess_constant(1 + 1e-8),
         step_error=max(abs(a - b) for a, b in zip(step, wanted, strict=True)),
         step_beyond=max(a / (kappa - 1) for a, kappa in zip(step, near, strict=True)),
+        unit_step=max(_unit_step(eps, seed) for eps in UNIT_EXCESS for seed in range(5)),
         log_slope=convergence.log_slope(),
         log_log_slope=convergence.log_log_slope(10.0),
     )
+
+
+def _unit_step(eps: float, seed: int, d: int = 6, n: int = 12) -> float:
+    """|sum y_i x_i - w*| over eps |w*| (Lemma A.2), with eigenvalues of Sigma from 1 to 1 + eps."""
+    rng = np.random.default_rng(seed)
+    left = np.linalg.qr(rng.standard_normal((n, d)))[0]
+    right = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    X = left * np.sqrt(np.linspace(1.0, 1 + eps, d)) @ right
+    # Labels along the largest eigenvalue are the worst case.
+    y = X @ right[-1] if seed == 0 else rng.standard_normal(n)
+    wanted = np.linalg.lstsq(X, y, rcond=None)[0]
+    return float(np.linalg.norm(X.T @ y - wanted) / (eps * np.linalg.norm(wanted)))
 
 
 def rescaling(config: Rescaling) -> RescalingFound:

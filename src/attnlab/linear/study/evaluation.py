@@ -103,6 +103,12 @@ def of_network(network: Weights, at: Evaluation, *, profile: bool) -> list[MeanL
     return found
 
 
+def sequence_losses(network: Weights, sample: Sample) -> np.ndarray:
+    """The loss of a network on every sequence, read after its last layer."""
+    network = jax.tree.map(jnp.asarray, network)
+    return _in_blocks(partial(_network_losses, network), sample)[:, -1]
+
+
 def of_predictor(
     predictor: LinearPredictor, at: Evaluation, *, profile: bool = True
 ) -> list[MeanLoss]:

@@ -29,6 +29,10 @@ from attnlab.linear.study.cells import (
     step_size,
     training,
 )
+from attnlab.linear.study.cells import known_noise as multiples
+from attnlab.linear.study.cells import noiseless as noiseless_losses
+from attnlab.linear.study.cells import readings as single_layers
+from attnlab.linear.study.cells import rescaled as scaled_ridge
 from attnlab.linear.study.questions_constructions import (
     LeastSquaresNetwork,
     Rates,
@@ -36,6 +40,8 @@ from attnlab.linear.study.questions_constructions import (
     StepSize,
 )
 from attnlab.linear.study.questions_networks import Matrices, Reference, Training
+from attnlab.linear.study.questions_noiseless import Noiseless
+from attnlab.linear.study.questions_readings import KnownNoise, Readings, Rescaled
 from attnlab.linear.study.questions_ridges import Baselines, Iterations
 from attnlab.linear.study.questions_state import Cosine, StateCheck
 from attnlab.linear.study.shipped_table import DIGESTS, HEAT_MAP_DEPTH, RUNS
@@ -152,6 +158,11 @@ def ridges(law: str, scale: Scale, seed: int) -> Cell:
     return baselines(Baselines(**evaluated(law, scale, seed)), cost=3.0)
 
 
+def noiseless() -> Cell:
+    """The expected losses of GD++ without noise; they are exact and the same at every scale."""
+    return noiseless_losses(Noiseless(), cost=5.0)
+
+
 def iterative(scale: Scale, seed: int) -> Cell:
     """ADARR without inverses, on U(0, 5)."""
     at = size(scale)
@@ -161,6 +172,21 @@ def iterative(scale: Scale, seed: int) -> Cell:
 def heat_map() -> Cell:
     """The four-layer AXIS network on {1, 3}, which is compared with Figure 4."""
     return matrices(Matrices(layers=HEAT_MAP_DEPTH, weights=DIGESTS[TWO]))
+
+
+def readings(seed: int) -> Cell:
+    """Single layers against what the text says of them."""
+    return single_layers(Readings(seed=seed))
+
+
+def rescaled(seed: int) -> Cell:
+    """Ridge against rescaled least squares, for growing contexts."""
+    return scaled_ridge(Rescaled(seed=seed))
+
+
+def known_noise(seed: int) -> Cell:
+    """Ridge with multiples of the true variance."""
+    return multiples(KnownNoise(seed=seed))
 
 
 def states(seed: int) -> list[Cell]:
@@ -222,7 +248,8 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
         states(seed),
         cosines(scale, seed),
         least_squares_cells(seed),
-        [scalar_rates(), heat_map(), iterative(scale, seed)],
+        [readings(seed), rescaled(seed), known_noise(seed)],
+        [scalar_rates(), heat_map(), noiseless(), iterative(scale, seed)],
         *(rescalings(sigma, scale, seed) for sigma in (*LEVELS, THIRD)),
         step_sizes(seed),
         noisy_step_sizes(seed),

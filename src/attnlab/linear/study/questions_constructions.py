@@ -75,8 +75,9 @@ class RatesFound:
     contraction_far: float  # at 1e8
     excess_largest: float  # of (kappa' - 1) / (kappa - 1)^2 up to 1.1
     excess_limit: float  # next to kappa = 1
-    step_error: float  # largest deviation of Lemma A.2's step from (kappa - 1) / (kappa + 1)
+    step_error: float  # largest deviation of the best step from (kappa - 1) / (kappa + 1)
     step_beyond: float  # largest error of that step over kappa - 1
+    unit_step: float  # largest |sum y_i x_i - w*| / (eps |w*|) of Lemma A.2's step of size 1
     log_slope: float
     log_log_slope: float
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.judgement import UNDECIDED, Judgement
+from attnlab.lab.judgement import UNDECIDED, Judgement, Verdict
 from attnlab.lab.study import Scale, View
 from attnlab.linear.study import grids, grids_full
 from attnlab.linear.study.table_1 import LAWS, paper_error
@@ -20,6 +20,14 @@ from attnlab.stats import Estimate
 
 DIVERGED = 1e100  # a mean loss above this is infinite for every comparison
 MARGIN = 2.0  # standard errors by which a loss may exceed another one and still match it
+STEADY = 0.05  # a mean whose standard error is a larger share of it decides nothing
+Evidence = dict[str, Any]  # grade and what differs, for a Judgement
+AS_IN_PAPER: Evidence = {"grade": "paper's setting"}
+EXACT: Evidence = {"grade": "exact"}
+DIFFERS: dict[Scale, str] = {
+    "quick": "one training run with reduced effort, on some of the noise laws",
+    "standard": "two training runs instead of five",
+}
 
 
 def loss_of(row: Any) -> Estimate:
@@ -100,6 +108,28 @@ def error_of_paper(view: View, law: str, loss: Estimate) -> float:
     return paper_error(loss.value, mean_square, ridge(view, "oracle (unadjusted)", law).value)
 
 
+def steady(loss: Estimate) -> bool:
+    """Whether a mean is known to a few per cent; a heavy tail shows up in its standard error."""
+    return math.isfinite(loss.value) and loss.standard_error <= STEADY * loss.value
+
+
+def trained_evidence(view: View) -> Evidence:
+    """The grade of what networks show that were trained at this scale."""
+    if view.scale == "paper":
+        return AS_IN_PAPER
+    return {"grade": "smaller setting", "differs": DIFFERS[view.scale]}
+
+
+def decides(scale: Scale) -> str:
+    """The sentence that names the scale which decides a claim."""
+    return f"'attnlab reproduce linear --scale {scale}' decides."
+
+
+def after_training(view: View, verdict: Verdict) -> Verdict:
+    """The verdict, undecided where networks miss a loss that `quick` trained with little effort."""
+    return UNDECIDED if verdict == "fails" and view.scale == "quick" else verdict
+
+
 def difference(first: Estimate, second: Estimate) -> tuple[float, float]:
     """first - second and its standard error.
 
@@ -107,6 +137,16 @@ def difference(first: Estimate, second: Estimate) -> tuple[float, float]:
     """
     error = math.hypot(first.standard_error, second.standard_error)
     return first.value - second.value, error
+
+
+def margin(first: Estimate, second: Estimate) -> float:
+    """The difference of two losses that would be noticed, as a share of the second."""
+    return MARGIN * difference(first, second)[1] / second.value
+
+
+def clearly_below(first: Estimate, second: Estimate) -> bool:
+    """Whether first < second by more than MARGIN standard errors."""
+    return not at_most(second, first)
 
 
 def at_most(first: Estimate, second: Estimate, slack: float = 0.0) -> bool:
@@ -122,7 +162,7 @@ def open_until(missing: str, scale: Scale) -> Judgement:
         missing,
         "networks of the families that the statement is about",
         "none, because nothing is compared",
-        f"'attnlab reproduce linear --scale {scale}' decides.",
+        decides(scale),
     )
 
 

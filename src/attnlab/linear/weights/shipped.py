@@ -33,8 +33,9 @@ MEASURED = 8 * 65_536  # sequences behind a recorded loss
 class ShippedNetworks:
     """The networks of one file. Their matrices are read when they are used.
 
-    `losses` are the recorded ones by "<law>/<run>/<depth>": the adjusted loss, its standard error
-    and the largest loss of a sequence. `provenance` describes how the networks were trained.
+    `losses` are the recorded ones by "<law>/<run>/<depth>": the adjusted loss, its standard error,
+    the largest loss of a sequence, and what the most extreme of two million further sequences add
+    to the mean (`scripts/axis_tails.py`). `provenance` describes how the networks were trained.
     """
 
     path: Path
@@ -87,18 +88,28 @@ class ShippedNetworks:
         return Network(weights, problem, self._estimate(law, run, depth), about)
 
     def recorded_loss(self, law: str, run: int, depth: int) -> list[float]:
-        """Adjusted loss, standard error and largest loss, as measured on the training machine."""
+        """Adjusted loss, standard error, largest loss, and what extremes add to the mean."""
         return self.losses[f"{law}/{run}/{depth}"]
 
-    def best_run(self, law: str, depth: int) -> int:
-        """The run with the least recorded loss plus three standard errors.
+    def extremes(self, law: str, run: int, depth: int) -> float:
+        """What the most extreme of millions of sequences add to the mean; 0 if not recorded."""
+        recorded = self.recorded_loss(law, run, depth)
+        return recorded[3] if len(recorded) > 3 else 0.0
 
-        The recorded losses come from sequences that no evaluation here uses.
+    def best_run(self, law: str, depth: int) -> int:
+        """The run with the least recorded loss plus three standard errors plus extremes.
+
+        Deep networks can have a heavy tail, which shows up in the standard error or only in the
+        extremes of millions of sequences. No evaluation here uses the recorded sequences.
         """
         able = [run for run in self.runs(law) if depth in self.depths(law, run)]
         if not able:
             raise UserError(f"There is no shipped network of {depth} layers on {law!r}.")
-        return min(able, key=lambda run: self._estimate(law, run, depth).cautious)
+
+        def worth(run: int) -> float:
+            return self._estimate(law, run, depth).cautious + self.extremes(law, run, depth)
+
+        return min(able, key=worth)
 
     def digest(self, law: str) -> str:
         """A hash of a law's networks; results that were computed from other networks differ."""

@@ -1,0 +1,75 @@
+"""Claims of Section 6 on TUNEDRR: FULL and DIAG with five layers or more, law by law.
+
+Source: Vladymyrov et al. (arXiv 2402.14180). The text says it of both models, of every number of
+layers from five on, and of every noise law. "Match" has no definition there; our threshold is 5%.
+"""
+
+from __future__ import annotations
+
+import math
+
+from attnlab.lab.judgement import UNDECIDED, Resolution, Verdict
+from attnlab.lab.study import Claim, Judgement, View
+from attnlab.linear.study import results
+from attnlab.linear.study.claims_models import SOURCE, shown
+from attnlab.linear.study.results import MARGIN, at_most
+from attnlab.linear.study.table_1 import CATEGORICAL, PAPER, UNIFORM, law_name
+
+ALIKE = 0.05  # our threshold for "match"
+DEEP = (5, 6, 7)
+MODELS = ("FULL", "DIAG")
+UNCLEAR = 0.5  # ADARR is about 1.5 times TUNEDRR
+
+
+def _tuned(view: View, law: str) -> Judgement:
+    tuned = results.ridge(view, "TUNEDRR", law)
+    above, unclear, missing, losses, margins = [], [], [], [], []
+    decisive = False  # a network misses TUNEDRR that `quick` did not train
+    for model in MODELS:
+        found = results.by_depth(view, model, law)
+        own = {depth: found[depth] for depth in DEEP if depth in found}
+        missing += [f"{model} L = {depth}" for depth in DEEP if depth not in found]
+        if own:
+            losses.append(f"{model} {', '.join(shown(loss) for loss in own.values())}")
+        for depth, loss in own.items():
+            name = f"{model} L = {depth}"
+            if not at_most(loss, tuned, ALIKE):
+                above.append(name)
+                decisive |= model == "FULL" or view.scale != "quick"
+            elif not results.steady(loss) or loss.value > (1 + ALIKE) * tuned.value:
+                unclear.append(name)
+            else:
+                margins.append(results.margin(loss, tuned) + ALIKE)
+    verdict: Verdict = "fails" if decisive else "holds"
+    if not decisive and (above or unclear or missing):
+        verdict = UNDECIDED
+    printed = [
+        f"{model} {', '.join(f'{PAPER[model, depth, law]:g}' for depth in DEEP)}"
+        for model in MODELS
+    ]
+    scale = "standard" if view.scale == "quick" and "FULL L = 5" not in missing else "paper"
+    return Judgement(
+        verdict,
+        f"5, 6 and 7 layers: {'; '.join(losses) or 'not at this scale'}",
+        f"TUNEDRR {tuned}",
+        f"at most {ALIKE:.0%} above, our threshold for 'match'; a network is above where it "
+        f"exceeds that by more than {MARGIN:g} standard errors",
+        f"Above: {results.listed(above)}; open: {results.listed(unclear)}; not at this scale: "
+        f"{results.listed(missing)}. The paper's own table: {'; '.join(printed)}, TUNEDRR "
+        f"{PAPER['TUNEDRR', 0, law]:g}."
+        + (f" {results.decides(scale)}" if verdict == UNDECIDED else ""),
+        **results.trained_evidence(view),
+        resolution=Resolution(max(margins, default=math.inf), UNCLEAR, "of the loss of TUNEDRR"),
+    )
+
+
+CLAIMS = tuple(
+    Claim(
+        f"tuned-{law.replace(':', '-').replace(',', '-')}",
+        SOURCE,
+        f"On {law_name(law)} FULL and DIAG with five, six and seven layers match or beat TUNEDRR.",
+        lambda view, law=law: _tuned(view, law),
+        ("fig-1",) if law in UNIFORM else ("fig-3-layers",),
+    )
+    for law in (*UNIFORM[1:], *CATEGORICAL)
+)

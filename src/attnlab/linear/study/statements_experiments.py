@@ -1,0 +1,351 @@
+"""The statements of Sections 6 and 7 and of the appendices, with the claims that judge them.
+
+Source: Vladymyrov et al. (arXiv 2402.14180).
+"""
+
+from __future__ import annotations
+
+from attnlab.lab.statement import Statement
+
+DEFINITION = "A definition."
+UNIFORM = tuple(f"tuned-uniform-{high}" for high in range(1, 8))
+LEVELS = ("tuned-categorical-1-3", "tuned-categorical-1-3-5")
+
+SETTING = (
+    Statement(
+        "training",
+        "Section 6",
+        "definition",
+        "Adam, 200,000 steps, rate 1e-4 (lowered where training is unstable), batches of 2,048, "
+        "best of five seeds, n = 20, d = 10, 100,000 sequences for the evaluation.",
+        reason="An account of what the authors did.",
+    ),
+    Statement(
+        "adjusted-loss",
+        "Section 6",
+        "definition",
+        "The adjusted loss is the loss minus that of ridge with the true noise level.",
+        reason=DEFINITION,
+    ),
+    Statement(
+        "noise-degrades",
+        "Section 6",
+        "sentence",
+        "High noise degrades predictions greatly, so that losses must be adjusted to be compared.",
+        ("noise-degrades",),
+    ),
+    Statement(
+        "adjustment-constant",
+        "Section 6",
+        "sentence",
+        "The adjustment changes the loss by a constant and not its minimiser.",
+        ("query-noise",),
+    ),
+    Statement(
+        "baselines",
+        "Section 6",
+        "definition",
+        "CONSTRR, ADARR and TUNEDRR are ridge with one constant, with an estimate of the noise, "
+        "and with that estimate cut off and scaled; they have an inverse that transformers lack.",
+        reason=DEFINITION,
+    ),
+    Statement(
+        "iterative-adarr",
+        "Section 6",
+        "sentence",
+        "ADARR by gradient descent converges to ADARR only after about 100 iterations.",
+        ("iterative-adarr",),
+    ),
+    Statement(
+        "fewer-layers",
+        "Section 6",
+        "sentence",
+        "Linear transformers typically converge in fewer than ten layers.",
+        ("fewer-than-ten-layers",),
+    ),
+)
+
+UNIFORM_NOISE = (
+    Statement(
+        "figure-1-full-diag",
+        "Section 6, Figure 1",
+        "figure",
+        "On U(0, s_max), FULL and DIAG are comparable over numbers of layers and over s_max.",
+        ("full-diag-uniform",),
+    ),
+    Statement(
+        "figure-1-gd",
+        "Section 6, Figure 1",
+        "figure",
+        "GD++ converges to a higher loss, close to that of CONSTRR.",
+        ("gd-is-constrr",),
+        ("gd-floor",),
+    ),
+    Statement(
+        "figure-1-gain",
+        "Section 6, Figure 1",
+        "sentence",
+        "As s_max grows, linear transformers have a clear advantage over the baselines.",
+        ("gain-grows",),
+    ),
+    Statement(
+        "figure-1-adarr",
+        "Section 6, Figure 1",
+        "sentence",
+        "With four layers they are better than ADARR for s_max = 4 and larger.",
+        ("four-layers-beat-adarr-diag", "four-layers-beat-adarr-full"),
+    ),
+    Statement(
+        "figure-1-tuned",
+        "Section 6, Figure 1",
+        "sentence",
+        "Models with five layers or more match or beat TUNEDRR.",
+        UNIFORM,
+    ),
+    Statement(
+        "figure-2-gd",
+        "Section 6, Figure 2 (top)",
+        "figure",
+        "Over the noise levels from 0 to s_max + 1, GD++ follows CONSTRR closely, as if it "
+        "estimated one variance for all sequences.",
+        ("gd-profile",),
+    ),
+    Statement(
+        "figure-2-adarr",
+        "Section 6, Figure 2 (top)",
+        "figure",
+        "ADARR is exact without noise and has more difficulty as the noise grows.",
+        ("adarr-profile",),
+    ),
+    Statement(
+        "figure-2-tuned",
+        "Section 6, Figure 2 (top)",
+        "figure",
+        "TUNEDRR improves on this a little and has difficulty in the middle range.",
+        ("tuned-improves", "tuned-profile"),
+    ),
+    Statement(
+        "figure-2-full-diag",
+        "Section 6, Figure 2 (top)",
+        "figure",
+        "FULL and DIAG are comparable at all noise levels.",
+        ("full-diag-sigma",),
+    ),
+    Statement(
+        "not-identical",
+        "Section 6",
+        "remark",
+        "The authors believe that FULL and DIAG are not the same although their losses are alike.",
+        reason="A belief about a question that the paper leaves open.",
+    ),
+    Statement(
+        "figure-2-two-layers",
+        "Section 6, Figure 2 (bottom)",
+        "figure",
+        "On U(0,5) two layers of FULL and DIAG behave like GD++ and model one variance in the "
+        "middle.",
+        ("two-layers-one-variance",),
+    ),
+    Statement(
+        "figure-2-three-layers",
+        "Section 6, Figure 2 (bottom)",
+        "figure",
+        "From three layers on the results improve quickly over the whole range of noise levels.",
+        ("three-layers-improve",),
+    ),
+    Statement(
+        "figure-2-gd-depths",
+        "Section 6, Figure 2 (bottom)",
+        "figure",
+        "GD++ quickly converges to a solution that is not optimal.",
+        ("gd-stalls",),
+        ("gd-floor",),
+    ),
+)
+
+CATEGORICAL_NOISE = (
+    Statement(
+        "figure-3-difference",
+        "Section 6, Figure 3",
+        "figure",
+        "On {1,3} there is a notable difference between DIAG and FULL: FULL has the lower loss in "
+        "distribution.",
+        ("two-levels-full-better",),
+    ),
+    Statement(
+        "figure-3-why",
+        "Section 6",
+        "remark",
+        "The difference may come from a bad local minimum or be fundamental.",
+        reason="A conjecture that is left open.",
+    ),
+    Statement(
+        "figure-3-extrapolation",
+        "Section 6, Figure 3",
+        "figure",
+        "DIAG extrapolates better to noise levels that were not trained.",
+        ("two-levels-diag-extrapolates",),
+    ),
+    Statement(
+        "figure-3-tuned",
+        "Section 6, Figure 3",
+        "figure",
+        "Five layers or more match or beat TUNEDRR on two and three noise levels too.",
+        LEVELS,
+    ),
+    Statement(
+        "figure-4",
+        "Section 6, Figure 4",
+        "figure",
+        "The weights of four layers of FULL on {1,3} are diagonal-heavy, possibly with a low-rank "
+        "part.",
+        ("near-diagonal", "low-rank-part"),
+    ),
+    Statement(
+        "figure-3-rough",
+        "Section 6, Figure 3",
+        "figure",
+        "On {1,3,5} the profile of FULL is less smooth than that of DIAG.",
+        ("three-levels-rough",),
+    ),
+    Statement(
+        "figure-3-not-better",
+        "Section 6, Figure 3",
+        "sentence",
+        "On {1,3,5} the loss of FULL is not better than that of DIAG.",
+        ("three-levels-not-better",),
+    ),
+    Statement(
+        "conclusion",
+        "Section 7",
+        "remark",
+        "Limits of the work and directions for further work.",
+        reason="Remarks about future work.",
+    ),
+)
+
+APPENDIX = (
+    Statement(
+        "lemma-a.1",
+        "Appendix A.2",
+        "lemma",
+        "With diagonal weights α of layer l is (M + a u w*ᵀ) Σ (a w* − w) + a ρ u, from which the "
+        "matrices of Lemma 4.4 follow.",
+        ("lemma-a.1",),
+    ),
+    Statement(
+        "lemma-a.2",
+        "Appendix A.4",
+        "lemma",
+        "If the eigenvalues of Σ are between 1 and 1 + ε, then Σ y_i x_i is within ε |w*| of the "
+        "least squares solution w*.",
+        ("lemma-a.2",),
+        ("lemma-a.2-best-step",),
+    ),
+    Statement(
+        "lemma-a.3",
+        "Appendix A.4",
+        "lemma",
+        "With γ ν = 1/3 a condition number κ ≥ 1.1 becomes at most c κ with a constant c < 1, and "
+        "1 + ε with ε ≤ 0.1 becomes at most 1 + 2 ε².",
+        ("lemma-a.3",),
+    ),
+    Statement(
+        "lemma-a.3-series",
+        "Appendix A.4",
+        "sentence",
+        "Next to 1 it becomes 1 + 3/4 ε² − 5/4 ε³ + O(ε⁴).",
+        ("lemma-a.3-series",),
+    ),
+    Statement(
+        "figure-5",
+        "Appendix B, Figure 5",
+        "figure",
+        "Loss of the prediction read after K layers of a network of L layers on U(0,5): every "
+        "curve has its least value at its end.",
+        ("figure-5",),
+    ),
+    Statement(
+        "figure-6",
+        "Appendix B, Figure 6",
+        "figure",
+        "Without the adjustment it is hardly possible to compare methods over noise levels.",
+        ("figure-6",),
+    ),
+    Statement(
+        "figure-7-gd",
+        "Appendix B, Figure 7",
+        "figure",
+        "Early layers of GD++ model higher noise, and later ones converge to lower noise.",
+        ("figure-7-gd",),
+    ),
+    Statement(
+        "figure-7-diag",
+        "Appendix B, Figure 7",
+        "figure",
+        "DIAG does so at first and then improves greatly, above all at low noise.",
+        ("figure-7-diag",),
+    ),
+    Statement(
+        "figure-7-full",
+        "Appendix B, Figure 7",
+        "figure",
+        "FULL first improves low noise, and loses accuracy at high noise in its last layer.",
+        ("figure-7-full",),
+    ),
+    Statement(
+        "table-1-gd",
+        "Table 1, GD++",
+        "table",
+        "The adjusted losses of GD++ on ten noise laws with one to seven layers.",
+        ("table-1-gd", "table-1-gd-reproduced"),
+        ("gd-floor",),
+    ),
+    Statement(
+        "table-1-diag",
+        "Table 1, DIAG",
+        "table",
+        "The adjusted losses of DIAG on ten noise laws with one to seven layers.",
+        ("table-1-diag",),
+    ),
+    Statement(
+        "table-1-full",
+        "Table 1, FULL",
+        "table",
+        "The adjusted losses of FULL on ten noise laws with one to seven layers.",
+        ("table-1-full",),
+        (
+            "full-paper-recipe",
+            "table-1-axis",
+            "axis-beats-papers-full",
+            "axis-beats-full",
+            "bayes-uniform-5",
+            "bayes-categorical-1-3",
+        ),
+    ),
+    Statement(
+        "table-1-one-layer",
+        "Table 1, one layer",
+        "table",
+        "The adjusted losses of one layer of the three models.",
+        ("table-1-one-layer",),
+        ("one-layer-law",),
+    ),
+    Statement(
+        "table-1-noiseless",
+        "Table 1, σ = 0",
+        "table",
+        "The adjusted losses of four to seven layers without noise.",
+        ("table-1-noiseless",),
+    ),
+    Statement(
+        "table-1-ridges",
+        "Table 1, baselines",
+        "table",
+        "The adjusted losses of CONSTRR, ADARR and TUNEDRR on ten noise laws.",
+        ("table-1-ridges",),
+        ("bayes-floor",),
+    ),
+)
+
+EXPERIMENTS = (*SETTING, *UNIFORM_NOISE, *CATEGORICAL_NOISE, *APPENDIX)
