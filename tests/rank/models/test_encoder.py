@@ -244,3 +244,24 @@ def test_wrong_arguments_are_named(unchecked):
         model.encode(X[:1])
     with pytest.raises(UserError, match=r"^X must hold length = 5 points, got 4"):
         model.encode(X[:4])
+
+
+@pytest.mark.parametrize("encoding", ["additive", "concatenated"])
+def test_the_published_start_copies_one_layer_and_shifts_the_positions(encoding, seed):
+    shape = EncoderShape(
+        d=6, rank=2, layers=2, mlp=7, length=40, encoding=encoding, published_start=True
+    )
+    model = initialise(shape, jax.random.key(seed), jnp.float64)
+    first, second = (jax.tree.leaves(block) for block in model.blocks)
+    assert all((a == b).all() for a, b in zip(first, second, strict=True))
+    positions = np.asarray(model.positions)
+    if encoding == "concatenated":
+        assert np.abs(positions).max() <= 1
+    else:
+        # The mean of 240 normal numbers around -1 is within 6 / sqrt(240) of it.
+        assert abs(positions.mean() + 1) < 6 / np.sqrt(positions.size)
+    other = initialise(
+        dataclasses.replace(shape, published_start=False), jax.random.key(seed), jnp.float64
+    )
+    first, second = (jax.tree.leaves(block) for block in other.blocks)
+    assert not all((a == b).all() for a, b in zip(first, second, strict=True))

@@ -1,10 +1,17 @@
 """Evidence with some rows replaced: what the tests feed to the claims of `rank`."""
 
+import functools
 import inspect
 from dataclasses import replace
 
 from attnlab.lab.ledger import judge
 from attnlab.rank.study import grids, study
+
+
+@functools.cache
+def cells(scale, seed):
+    """The cells of a scale, whose keys are then computed once."""
+    return grids.cells(scale, seed)
 
 
 def entry(claim_id, view):
@@ -22,7 +29,7 @@ def changed(view, kind, when=lambda config: True, config=None, **fields):
     function of the cell's configuration and the old value.
     """
     results = dict(view.results)
-    for cell in grids.cells(view.scale, view.seed):
+    for cell in cells(view.scale, view.seed):
         if cell.kind.name == f"rank_{kind}" and when(cell.config):
             results[cell.key] = [
                 replace(

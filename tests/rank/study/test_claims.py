@@ -4,6 +4,7 @@ import pytest
 
 from attnlab.lab.ledger import ledger
 from attnlab.rank.study import study
+from tests.docs.tables import check_table
 from tests.lab.statement_checks import check_evidence, check_statements
 from tests.rank.study import evidence
 from tests.rank.study.changed_evidence import changed, entry, full, is_built, low
@@ -19,6 +20,7 @@ CORRECTED = {
 }
 REFUTED = {"stream-never-repeats"}
 NOT_QUICK = {
+    "figure-1-sufficient": "standard",
     "figure-1-depth": "standard",
     "figure-1-deep-low-rank": "standard",
     "figure-1-five-layers": "paper",
@@ -54,6 +56,10 @@ def test_evidence_that_follows_the_claims_is_believed(scale):
     check_evidence(entries)
     for one in entries:
         assert one.verdict == expected(one.id, scale), (one.id, one.verdict, one.note)
+
+
+def test_the_page_shows_the_verdicts_of_the_ledger():
+    check_table("rank", ledger(study, evidence.view("quick")))
 
 
 def test_a_smaller_setting_says_what_is_smaller():

@@ -221,7 +221,7 @@ def _length_low(view: View) -> Judgement:
     few, many = _ends(view)
     low = [rank for rank in few if rank < d]
     contrasts = [Contrast(many[rank], few[rank]) for rank in low]
-    verdicts = {one.verdict for one in contrasts}
+    verdicts: set[Verdict] = {one.verdict for one in contrasts}
     verdict: Verdict = verdicts.pop() if len(verdicts) == 1 else UNDECIDED
     return Judgement(
         verdict,

@@ -1,0 +1,290 @@
+"""Every claim that samples or fits turns on evidence that is off by twice its resolution."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from attnlab.rank.study import grids, study
+from attnlab.rank.study.claims_ablations import LITTLE
+from attnlab.rank.study.claims_figure_1 import ACCURATE, NO_BETTER
+from attnlab.rank.study.claims_training import GAIN, ONE_HEAD, SOFT
+from attnlab.rank.study.results import FACTOR, held_out
+from attnlab.rank.theory.full_rank import softmax_limit
+from attnlab.rank.theory.lower_bound import lower_bound
+from tests.rank.study import evidence
+from tests.rank.study.changed_evidence import cells, changed, entry, full, is_built, low
+
+
+def scaled(kind, field, when=lambda c: True):
+    """A field times 1 + 2 resolution."""
+    return lambda view, off: changed(
+        view, kind, when, **{field: lambda v, row: v and v * (1 + 2 * off)}
+    )
+
+
+def at(kind, field, when, value):
+    """A field at a value that depends on twice the resolution and the configuration."""
+    return lambda view, off: changed(
+        view, kind, when, config={field: lambda c, old: value(view, c, 2 * off)}
+    )
+
+
+def worst_full(view, c):
+    """The worst seed of the full-rank encoders with the depth, length and perceptron of c."""
+    found = [
+        cell
+        for cell in cells(view.scale, view.seed)
+        if cell.kind.name == "rank_encoder"
+        and full(cell.config)
+        and not cell.config.replay
+        and cell.config.encoding == "none"
+        and (cell.config.layers, cell.config.N, cell.config.mlp) == (c.layers, c.N, c.mlp)
+    ]
+    return max(held_out(view, cell).worst for cell in found)
+
+
+def contrasted(when=low):
+    """Low rank only just not far enough above full rank."""
+    return at(
+        "encoder", "test", when, lambda view, c, off: FACTOR * worst_full(view, c) * math.exp(-off)
+    )
+
+
+def same(view, c, **changes):
+    """The held-out errors of the encoder of another depth or length."""
+    found = [
+        cell
+        for cell in cells(view.scale, view.seed)
+        if cell.kind.name == "rank_encoder"
+        and vars(cell.config) == {**vars(c), "rate": cell.config.rate, **changes}
+    ]
+    return held_out(view, found[0])
+
+
+def encoded(name, layers):
+    return lambda c: c.encoding == name and c.layers == layers and c.rank in (1, 8)
+
+
+def shifted_vote(view, off):
+    """The vote's error with a power of H that is off."""
+    results = dict(view.results)
+    for cell in cells(view.scale, view.seed):
+        if cell.kind.name == "rank_bounds":
+            factor = (cell.config.heads / 1023) ** (2 * off)
+            results[cell.key] = [
+                replace(row, vote=row.vote and row.vote * factor) for row in view.results[cell.key]
+            ]
+    return replace(view, results=results)
+
+
+def norm_at_the_line(view, c, off):
+    return softmax_limit(c.d, [0.0] * (c.N - 1)) / SOFT * math.sqrt(c.d) / (1 + off)
+
+
+def bounded(view, c, off):
+    return lower_bound(c.d, c.rank, c.heads).value * (1 - off)
+
+
+BREAKS = {
+    "fact-1": ("quick", scaled("softmax", "error", lambda c: c.setting == "independent")),
+    "fact-3": ("quick", scaled("softmax", "error", lambda c: c.setting != "independent")),
+    "theorem-7": (
+        "quick",
+        lambda view, off: changed(
+            view, "built", is_built("vote"), error=lambda v, row: row.law * (1 + 2 * off)
+        ),
+    ),
+    "theorem-34": (
+        "quick",
+        lambda view, off: changed(
+            view, "built", is_built("vote by MLP"), error=lambda v, row: row.law * (1 + 2 * off)
+        ),
+    ),
+    "theorem-7-rate": ("quick", shifted_vote),
+    "theorem-7-single-head": (
+        "quick",
+        lambda view, off: changed(
+            view,
+            "single_heads",
+            config={
+                "right": lambda c, old: round(c.samples / 2 + (old - c.samples / 2) * (1 + 2 * off))
+            },
+        ),
+    ),
+    "theorem-2-rank-one": (
+        "quick",
+        lambda view, off: changed(view, "coordinate_heads", error=lambda v, row: v + 2 * off),
+    ),
+    # The largest error for which the sentence is refuted is 0.4.
+    "theorem-2-informal": (
+        "quick",
+        lambda view, off: changed(
+            view, "coordinate_heads", error=lambda v, row: 0.4 - off + 2 * off
+        ),
+    ),
+    "bound-one-layer": ("quick", at("pair", "test", lambda c: True, bounded)),
+    "rank-one-exact": (
+        "quick",
+        lambda view, off: changed(
+            view,
+            "one_heads",
+            lambda c: c.samples > 0,
+            fitted=lambda v, row: row.exact * (1 + 2 * off),
+        ),
+    ),
+    "expressivity": (
+        "quick",
+        at(
+            "pair",
+            "test",
+            lambda c: c.start == "construction",
+            lambda view, c, off: (
+                0.5
+                * held_out(view, grids.pair_cells(view.scale, view.seed)[0]).best
+                * math.exp(-off)
+            ),
+        ),
+    ),
+    "figure-1-necessary": ("quick", contrasted()),
+    "figure-1-half-rank": ("quick", contrasted()),
+    "figure-1-one-head": ("quick", contrasted()),
+    "figure-1-parameters-one-layer": ("quick", contrasted()),
+    "figure-1-deep-low-rank": ("standard", contrasted(lambda c: low(c) and c.layers == 3)),
+    "without-perceptron": ("quick", contrasted(lambda c: low(c) and c.mlp == 0)),
+    "figure-1-sufficient": (
+        "paper",
+        at("encoder", "test", full, lambda view, c, off: ACCURATE + off),
+    ),
+    "figure-4-full-rank": (
+        "paper",
+        at("encoder", "test", full, lambda view, c, off: ACCURATE + off),
+    ),
+    "figure-1-depth": (
+        "standard",
+        at(
+            "encoder",
+            "test",
+            lambda c: low(c) and c.layers == 3 and c.width_multiplier == 1 and not c.replay,
+            lambda view, c, off: same(view, c, layers=1).best + off,
+        ),
+    ),
+    "figure-1-five-layers": (
+        "paper",
+        at(
+            "encoder",
+            "test",
+            lambda c: c.layers == 5 and c.width_multiplier == 1 and not c.replay,
+            lambda view, c, off: same(view, c, layers=3).worst - off,
+        ),
+    ),
+    "figure-1-parameters": (
+        "paper",
+        at("encoder", "test", low, lambda view, c, off: NO_BETTER * 0.01 * math.exp(-off)),
+    ),
+    "figure-1-memorised": (
+        "standard",
+        at(
+            "encoder",
+            "least_training",
+            lambda c: c.replay > 0 and c.layers == 3,
+            lambda view, c, off: 1.1 / FACTOR * math.exp(off),
+        ),
+    ),
+    "figure-2-identity": (
+        "quick",
+        at("encoder", "median_angle", full, lambda view, c, off: ONE_HEAD - off),
+    ),
+    "figure-2-norm": ("quick", at("encoder", "median_norm", full, norm_at_the_line)),
+    "figure-2-several-heads": (
+        "standard",
+        at("encoder", "median_angle", full, lambda view, c, off: ONE_HEAD - 5 - off),
+    ),
+    "figure-3-additive": (
+        "standard",
+        at(
+            "encoder",
+            "test",
+            encoded("additive", 3),
+            lambda view, c, off: (1 - GAIN) * same(view, c, encoding="none").best * math.exp(-off),
+        ),
+    ),
+    "figure-3-one-layer": (
+        "standard",
+        at(
+            "encoder",
+            "test",
+            encoded("concatenated", 1),
+            lambda view, c, off: (1 - GAIN) * same(view, c, encoding="none").best * math.exp(-off),
+        ),
+    ),
+    "figure-3-concatenated": (
+        "standard",
+        at(
+            "encoder",
+            "test",
+            encoded("concatenated", 3),
+            lambda view, c, off: same(view, c, encoding="none").worst / FACTOR * math.exp(off),
+        ),
+    ),
+    "figure-3-padded": (
+        "standard",
+        at(
+            "encoder",
+            "test",
+            encoded("concatenated", 3),
+            lambda view, c, off: same(view, c, encoding="padded").worst / FACTOR * math.exp(off),
+        ),
+    ),
+    "figure-4-low-rank": (
+        "standard",
+        at(
+            "encoder",
+            "test",
+            lambda c: low(c) and c.layers == 2 and c.N == 16,
+            lambda view, c, off: FACTOR * same(view, c, N=4).worst * math.exp(-off),
+        ),
+    ),
+    "biases-little-effect": (
+        "quick",
+        at(
+            "encoder_variant",
+            "test",
+            lambda c: True,
+            lambda view, c, off: (
+                held_out(view, grids.fresh(view.scale, view.seed)).worst * math.exp(LITTLE + off)
+            ),
+        ),
+    ),
+    "replayed-stream": (
+        "quick",
+        lambda view, off: changed(
+            view,
+            "encoder",
+            lambda c: c.replay > 0,
+            least_training=lambda v, row: row.test + 2 * off,
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("claim", sorted(BREAKS))
+def test_evidence_off_by_twice_the_resolution_turns_the_verdict(claim):
+    scale, broken = BREAKS[claim]
+    view = evidence.view(scale)
+    before = entry(claim, view)
+    assert before.verdict in ("holds", "holds as corrected")
+    assert before.resolution.value > 0
+    after = entry(claim, broken(view, before.resolution.value))
+    assert after.verdict != before.verdict
+
+
+def test_every_claim_with_a_resolution_is_broken_by_it():
+    sampled = {
+        claim.id
+        for claim in study.claims
+        for scale in ("quick", "standard", "paper")
+        if entry(claim.id, evidence.view(scale)).resolution is not None
+    }
+    refuted = {"stream-never-repeats"}  # what would make it hold is tested with the claims
+    assert sampled == set(BREAKS) | refuted
