@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from attnlab.lab.ledger import judge
-from attnlab.linear.study import claims_full, claims_full_weights, study
+from attnlab.linear.study import claims_full, claims_full_weights, claims_tuned, grids, study
 from attnlab.linear.study.table_1 import LAWS, PAPER
 from tests.lab.statement_checks import check_evidence, check_statements
 from tests.linear.study.beyond_resolution import BEYOND
@@ -20,9 +20,7 @@ WAITS = {  # for networks of FULL
     "three-levels-not-better",
     *(claim.id for claim in (*claims_full.CLAIMS, *claims_full_weights.CLAIMS)),
 }
-TUNED = [
-    claim.id for claim in study.claims if claim.id.startswith("tuned-") and "prof" not in claim.id
-]
+TUNED = [claim.id for claim in claims_tuned.CLAIMS]
 
 
 @cache

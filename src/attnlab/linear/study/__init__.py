@@ -60,11 +60,11 @@ study = Study(
         *claims_models.CLAIMS,
         *claims_tuned.CLAIMS,
         *claims_profiles.CLAIMS,
-        *claims_full.CLAIMS,
-        *claims_full_weights.CLAIMS,
         *claims_levels.CLAIMS,
         *claims_figures.CLAIMS,
         *claims_ours.CLAIMS,
+        *claims_full.CLAIMS,
+        *claims_full_weights.CLAIMS,
     ),
     statements=STATEMENTS,
 )

@@ -59,7 +59,7 @@ def _last_read(view: View) -> Judgement:
             last, before = losses[depth], min(losses[k].value for k in losses if k < depth)
             found.append(f"{model} L = {depth}: {last.value:.3g} (before {before:.3g})")
             nearest = min((losses[k] for k in losses if k < depth), key=lambda loss: loss.value)
-            margins.append(results.margin(last, nearest))
+            margins.append(results.margin(nearest, last))
             if clearly_below(nearest, last):
                 above.append(f"{model} L = {depth}")
     return Judgement(
@@ -70,7 +70,7 @@ def _last_read(view: View) -> Judgement:
         f"Not so: {results.listed(above)}."
         + (f" {results.decides('standard')}" if above and view.scale == "quick" else ""),
         **results.trained_evidence(view),
-        resolution=Resolution(max(margins), 0.25, "of the loss before the last layer"),
+        resolution=Resolution(max(margins), 0.25, "of the loss after the last layer"),
     )
 
 

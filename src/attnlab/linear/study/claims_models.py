@@ -172,7 +172,7 @@ def _heads(view: View) -> Judgement:
     for law in results.laws_with(view, "DIAG, free omegas"):
         one, many = (results.by_depth(view, m, law) for m in ("DIAG", "DIAG, free omegas"))
         for depth in sorted(one.keys() & many.keys() & {d - 1 for d in one}):
-            if depth < 2:
+            if not 2 <= depth < grids.DEEPEST:
                 continue  # one layer of any kind has the loss of the law
             gain, layer = (
                 1 - other.value / one[depth].value for other in (many[depth], one[depth + 1])
