@@ -17,7 +17,7 @@ def _rows(network: Callable, config, depths, starts, steps) -> list[FullLossRow]
             start=start,
             selection=1.0 + start,
             steps_trained=steps,
-            finite_starts=5,
+            steady_starts=5,
             trained_starts=5,
         )
         for start in range(starts)
@@ -46,7 +46,7 @@ def _structure(config) -> list[StructureRow]:
             layers=layers,
             start=start,
             best=start == 0,
-            diverged=False,
+            steady=True,
             matrix=name,
             layer=layer,
             diagonal=0.7 + 0.01 * start,

@@ -42,7 +42,7 @@ def test_every_start_has_its_losses_and_what_it_was_chosen_by(trained):
     ends = [row for row in rows if row.sigma is None and row.read == row.layers]
     assert [row.start for row in ends] == [0, 1]
     assert all(row.selection is not None and row.steps_trained == 8 for row in ends)
-    assert {row.finite_starts for row in rows} == {2}
+    assert {row.trained_starts for row in rows} == {2}
     assert {row.sigma for row in rows if row.sigma is not None}
 
 
@@ -74,7 +74,7 @@ def test_the_best_start_is_chosen_by_recorded_loss_and_its_standard_error(shippe
     digest = shipped.digest("uniform:2")
     config = FullEvaluation(**SMALL, weights=digest)
     (row,) = [r for r in full_evaluation.run(config).rows if r.read == 2 and r.sigma is None]
-    assert (row.start, row.finite_starts, row.trained_starts) == (0, 2, 3)
+    assert (row.start, row.steady_starts, row.trained_starts) == (0, 1, 3)
     every = full_evaluation.run(FullEvaluation(**SMALL, networks="every", weights=digest)).rows
     assert {r.start: r.selection for r in every} == {0: 0.53, 1: 1.0, 2: None}
 
@@ -103,7 +103,7 @@ def test_structure_has_one_row_per_matrix(shipped):
     rows = compute_full.structure(FullStructure("uniform:2", shipped.digest("uniform:2"))).rows
     assert len(rows) == 3 * 2 * 2
     assert {row.start for row in rows if row.best} == {0}
-    assert {row.start for row in rows if row.diverged} == {2}
+    assert {row.start for row in rows if row.steady} == {0}
 
 
 @pytest.mark.skipif(not FILE.exists(), reason="no FULL networks ship")

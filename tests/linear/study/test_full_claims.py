@@ -193,7 +193,7 @@ def test_a_network_that_diverged_is_not_reached_and_is_named():
         lambda c, r: c.noise == "uniform:3" and r.layers == 7,
         loss=None,
         error=None,
-        finite_starts=0,
+        steady_starts=0,
     )
     entry = entry_of("table-1-full", lost)
     assert entry.verdict == "fails"

@@ -14,7 +14,13 @@ from collections.abc import Sequence
 from attnlab.lab.judgement import UNDECIDED, Resolution
 from attnlab.lab.study import Claim, Judgement, Verdict, View
 from attnlab.linear.study import full_results, grids, grids_full, results
-from attnlab.linear.study.full_results import FullCell
+from attnlab.linear.study.claims_table import (
+    CELLS,
+    LARGEST,
+    allowance,
+    judged_cells,
+    tolerance,
+)
 from attnlab.linear.study.results import MARGIN
 from attnlab.linear.study.table_1 import LAWS, PAPER, UNIFORM, law_name, trained_range
 from attnlab.stats import LEVEL, Estimate, normal_threshold
@@ -32,46 +38,35 @@ def no_full_network() -> Judgement:
     return results.open_until("no FULL network at this scale", "paper")
 
 
-def _names(cells: Sequence[FullCell]) -> str:
-    return results.listed(
-        [
-            f"{law_name(c.law)} L = {c.depth}: {c.ours.value:.3g} (paper {c.paper:.3g})"
-            for c in cells
-        ]
-    )
-
-
 def _table(view: View) -> Judgement:
-    cells = full_results.table(view, LAWS)
+    cells = judged_cells(view, "FULL")
     if not cells:
         return no_full_network()
-    states = {
-        state: [c for c in cells if c.state == state]
-        for state in ("reached", "above", "heavy tail", "diverged")
-    }
-    enough = min(c.row.steps_trained for c in cells) >= full_results.PAPER_STEPS
-    verdict: Verdict = "holds" if len(states["reached"]) == full_results.CELLS else UNDECIDED
-    if enough and (states["above"] or states["diverged"]):
+    rows = {law: full_results.best_rows(view, law) for law in LAWS}
+    own = [rows[cell.law][cell.depth] for cell in cells]
+    diverged = [cell for cell in cells if not math.isfinite(cell.ours.value)]
+    above = [cell for cell in cells if cell.state == "above" and cell not in diverged]
+    unclear = [cell for cell in cells if cell.state == "open"]
+    reached = len(cells) - len(diverged) - len(above) - len(unclear)
+    verdict: Verdict = "holds" if reached == CELLS else UNDECIDED
+    if (above or diverged) and full_results.enough(own):
         verdict = "fails"
-    # How much worse than the paper's a loss could be and still count as reached.
-    noticed = max(c.margin / c.target for c in cells)
-    lost = sum(c.row.trained_starts - c.row.finite_starts for c in cells)
+    lost = sum(row.trained_starts - row.steady_starts for row in own)
     note = (
-        f"Above: {_names(states['above'])}. Heavy tail: {_names(states['heavy tail'])}. All starts "
-        f"diverged: {_names(states['diverged'])}. {lost} of "
-        f"{sum(c.row.trained_starts for c in cells)} networks diverged."
+        f"Above: {results.listed([cell.name for cell in above])}. Open: "
+        f"{results.listed([cell.name for cell in unclear])}. All starts diverged: "
+        f"{results.listed([cell.name for cell in diverged])}. Of "
+        f"{sum(row.trained_starts for row in own)} networks {lost} have a heavy tail."
     )
     return Judgement(
         verdict,
-        f"{len(states['reached'])} of {len(cells)} cells are reached, {len(states['above'])} are "
-        f"above, {len(states['heavy tail'])} have a heavy tail, {len(states['diverged'])} diverged",
-        f"{full_results.CELLS} cells at most max(paper's value, law of one layer)",
-        f"{normal_threshold(full_results.CELLS):.1f} √(SE_paper² + SE_ours²) (familywise level "
-        f"{LEVEL:g}), at most {full_results.ALLOWED:.0%} of the paper's value, plus half a printed "
-        f"digit; a standard error above {full_results.HEAVY:.0%} of the mean is a heavy tail",
+        f"{reached} of {len(cells)} cells are reached, {len(above)} are above, {len(unclear)} are "
+        f"open, {len(diverged)} diverged",
+        f"{CELLS} cells at most max(paper's value, law of one layer)",
+        tolerance(),
         f"{note} {DECIDES}" if verdict == UNDECIDED else note,
-        **full_results.setting(c.row for c in cells),
-        resolution=Resolution(noticed, HALF, "of the paper's value"),
+        **full_results.setting(own),
+        resolution=allowance(cells),
     )
 
 
@@ -136,7 +131,7 @@ def _full_diag(
     apart, unclear, resolution = _comparable(pairs)
     ratios = {name: full.value / diag.value for name, (full, diag) in pairs.items()}
     rows = [row for law in laws for row in full_results.best_rows(view, law).values()]
-    enough = min((row.steps_trained for row in rows), default=0) >= full_results.PAPER_STEPS
+    enough = full_results.enough(rows)
     few = len(left_out) <= FEW * (len(pairs) + len(left_out))
     whole = view.scale != "quick" and few
     verdict: Verdict = UNDECIDED
@@ -178,7 +173,7 @@ def _four_layers(view: View) -> Judgement:
         gaps[name] = -gap / ada.value, MARGIN * error / ada.value
     above = [name for name, (gap, error) in gaps.items() if gap < -error]
     below = [name for name, (gap, error) in gaps.items() if gap > error]
-    enough = min(row.steps_trained for row in rows) >= full_results.PAPER_STEPS
+    enough = full_results.enough(rows)
     verdict: Verdict = "holds" if len(below) == len(UNIFORM[4:]) else UNDECIDED
     if above and enough:
         verdict = "fails"
@@ -204,14 +199,14 @@ def _axis(view: View) -> Judgement:
     for law in LAWS:
         full, axis = full_results.trusted(view, law), results.by_depth(view, "AXIS", law)
         for depth, loss in axis.items():
-            if ("FULL", depth, law) in PAPER and not full_results.heavy(loss):
+            if ("FULL", depth, law) in PAPER and results.steady(loss):
                 against_paper += loss.value < PAPER["FULL", depth, law]
-            if depth not in full or full_results.heavy(loss):
+            if depth not in full or not results.steady(loss):
                 continue
             total += 1
             gap, error = results.difference(loss, full[depth])
             name = f"{law_name(law)} L = {depth}: {loss.value:.3g} (FULL {full[depth].value:.3g})"
-            allowed = normal_threshold(full_results.CELLS) * error
+            allowed = normal_threshold(CELLS) * error
             errors.append(allowed / full[depth].value)
             if gap > allowed:
                 worse.append(name)
@@ -223,13 +218,13 @@ def _axis(view: View) -> Judgement:
     verdict: Verdict = "fails" if worse else "holds" if total >= 35 else UNDECIDED
     note = (
         f"AXIS is above FULL in: {results.listed(worse)}. It is below the paper's FULL in "
-        f"{against_paper} of {full_results.CELLS} cells."
+        f"{against_paper} of {CELLS} cells."
     )
     return Judgement(
         verdict,
         f"below FULL in {len(better)} of {total} cells, above in {len(worse)}",
         "nowhere above our FULL, with 10 or 20 numbers per layer instead of 242",
-        f"{normal_threshold(full_results.CELLS):.1f} standard errors (familywise level {LEVEL:g}); "
+        f"{normal_threshold(CELLS):.1f} standard errors (familywise level {LEVEL:g}); "
         "cells with a heavy tail are left out",
         f"{note} {DECIDES}" if verdict == UNDECIDED else note,
         **full_results.setting(rows),
@@ -254,9 +249,9 @@ def _papers_recipe(view: View) -> Judgement:
     best = min(finite, key=lambda row: row.selection or math.inf, default=None)
     ours = Estimate(math.inf, math.inf, 0) if best is None else results.loss_of(best)
     error = results.error_of_paper(view, law, ours)
-    margin = min(MARGIN * math.hypot(error, ours.standard_error), full_results.ALLOWED * paper)
+    margin = min(MARGIN * math.hypot(error, ours.standard_error), LARGEST * paper)
     verdict: Verdict = "holds" if ours.value <= paper + margin else "fails"
-    if math.isfinite(ours.value) and full_results.heavy(ours):
+    if math.isfinite(ours.value) and not results.steady(ours):
         verdict = UNDECIDED
     shown = ", ".join(
         f"{loss.value:.3g}" if math.isfinite(loss.value) else "overflow" for loss in losses.values()
@@ -266,7 +261,7 @@ def _papers_recipe(view: View) -> Judgement:
         verdict,
         f"{law_name(law)}, {depth} layers, five starts: {shown}; the best of five {ours.value:.3g}",
         f"{paper:g}",
-        f"{MARGIN:g} √(SE_paper² + SE_ours²), at most {full_results.ALLOWED:.0%} of the value",
+        f"{MARGIN:g} √(SE_paper² + SE_ours²), at most {LARGEST:.0%} of the value",
         note,
         **full_results.setting(rows),
         resolution=Resolution(margin / paper, HALF, "of the paper's value"),

@@ -14,7 +14,7 @@ from attnlab.lab.judgement import UNDECIDED, Resolution
 from attnlab.lab.study import Claim, Judgement, Verdict, View
 from attnlab.linear.study import full_results, grids, grids_full, results
 from attnlab.linear.study.claims_full import DECIDES, HALF, SOURCE, no_full_network
-from attnlab.linear.study.full_results import FullCell
+from attnlab.linear.study.claims_table import TableCell, table_cells
 from attnlab.linear.study.questions_full import StructureRow
 from attnlab.linear.study.results import MARGIN
 
@@ -39,11 +39,12 @@ def _against_line(
     return verdict, Resolution(MARGIN * error, line - nothing, "of the squared entries")
 
 
-def _figure_4(view: View) -> tuple[list[StructureRow], int | None, FullCell | None]:
+def _figure_4(view: View) -> tuple[list[StructureRow], int | None, TableCell | None]:
     law, layers = grids_full.HEAT_MAP
     rows = full_results.structure(view, law, layers)
     best = next((row.start for row in rows if row.best), None)
-    cell = next((c for c in full_results.table(view, [law]) if c.depth == layers), None)
+    cells = [c for c in table_cells(view, "FULL") if (c.law, c.depth) == (law, layers)]
+    cell = cells[0] if cells else None
     return rows, best, cell
 
 
@@ -62,7 +63,7 @@ def _near_diagonal(view: View) -> Judgement:
     )
     note = (
         f"In the block of the inputs alone: P {block['P']:.2f}, Q {block['Q']:.2f}. Over "
-        f"{len(found['P'])} starts that did not diverge: {starts}."
+        f"{len(found['P'])} starts without a heavy tail: {starts}."
     )
     return Judgement(
         verdict,
@@ -72,7 +73,7 @@ def _near_diagonal(view: View) -> Judgement:
         f"more than half, our line, by {MARGIN:g} standard deviations over the starts, in a "
         "network that reaches the paper's loss",
         f"{note} {DECIDES}" if verdict == UNDECIDED else note,
-        **full_results.setting([cell.row]),
+        **full_results.setting([full_results.best_rows(view, cell.law)[cell.depth]]),
         resolution=resolution,
     )
 
@@ -96,7 +97,7 @@ def _low_rank(view: View) -> Judgement:
         f"above the 99% quantile of independent entries, {line:.2f}, by {MARGIN:g} standard "
         "deviations over the starts, in a network that reaches the paper's loss",
         f"{note} {DECIDES}" if verdict == UNDECIDED else note,
-        **full_results.setting([cell.row]),
+        **full_results.setting([full_results.best_rows(view, cell.law)[cell.depth]]),
         resolution=resolution,
     )
 

@@ -22,7 +22,7 @@ from attnlab.linear.study.questions_full import (
     StructureRow,
 )
 from attnlab.linear.study.questions_networks import MatrixEntry
-from attnlab.linear.training.full_networks import OVERFLOW, RECIPES, train_full
+from attnlab.linear.training.full_networks import RECIPES, evaluate, train_full
 from attnlab.linear.weights.full import FullNetworks, full_networks
 
 UNEVALUATED = tuple(name for name in EVALUATION if name != "depth")
@@ -42,17 +42,18 @@ def training(config: FullTraining) -> Outcome[FullLossRow]:
         held_out=config.held_out,
         chunk=config.chunk,
     )
+    # The best start is chosen on sequences that neither training nor the evaluation below uses.
+    tails = evaluate(trained.best, at.problem, at.problem.noise, config.held_out)
     weights: dict[str, np.ndarray] = {}
     rows: list[FullLossRow] = []
-    finite = trained.best_score < OVERFLOW
-    for start in range(config.starts):
+    for start, tail in enumerate(tails):
         network = jax.tree.map(lambda part: np.asarray(part, np.float64), trained.member(start))
         weights |= {f"{start}/{name}": part for name, part in vars(network).items()}
         facts = {
             "start": start,
-            "selection": float(trained.best_score[start]) if finite[start] else None,
+            "selection": tail.cautious,
             "steps_trained": config.steps,
-            "finite_starts": int(finite.sum()),
+            "steady_starts": sum(each.steady for each in tails),
             "trained_starts": config.starts,
         }
         rows += _losses(network, at, facts, profile=bool(config.sigma_max))
@@ -75,7 +76,9 @@ def evaluation(config: FullEvaluation) -> Outcome[FullLossRow]:
                 "start": start,
                 "selection": held.selection(law, depth, start, config.recipe),
                 "steps_trained": record["steps"],
-                "finite_starts": sum(not each["diverged"] for each in records),
+                "steady_starts": sum(
+                    held.steady(law, depth, each, config.recipe) for each in starts
+                ),
                 "trained_starts": len(starts),
             }
             profile = config.profile == "every" or depth == deepest
@@ -103,7 +106,7 @@ def structure(config: FullStructure) -> Outcome[StructureRow]:
                 layers=depth,
                 start=start,
                 best=start == held.best(law, depth),
-                diverged=bool(held.record(law, depth, start)["diverged"]),
+                steady=held.steady(law, depth, start),
                 matrix=name,
                 layer=layer + 1,
                 **shares(matrix),

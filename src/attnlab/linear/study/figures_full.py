@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.lab.study import Figure, View
 from attnlab.linear.study import full_results, grids_full, results
+from attnlab.linear.study.claims_table import table_cells
 from attnlab.linear.study.figures import Rows, finite, log_scale, shown
 from attnlab.linear.study.figures_other import draw_matrices
 from attnlab.linear.study.table_1 import LAWS, PAPER, law_name
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     import altair as alt
 
     from attnlab.lab.study import Drawn
-
-STATES = ["reached", "above", "heavy tail", "diverged"]
 
 
 def matrix_rows(view: View) -> Rows:
@@ -40,25 +39,27 @@ def matrix_rows(view: View) -> Rows:
 def table_rows(view: View) -> Rows:
     """Every cell of Table 1: FULL of ours and of the paper, and AXIS."""
     axis = {law: results.by_depth(view, "AXIS", law) for law in LAWS}
+    best = {law: full_results.best_rows(view, law) for law in LAWS}
     found: Rows = []
-    for cell in full_results.table(view, LAWS):
-        ours = axis[cell.law].get(cell.depth)
+    for cell in table_cells(view, "FULL"):
+        ours, row = axis[cell.law].get(cell.depth), best[cell.law][cell.depth]
+        lost = not math.isfinite(cell.ours.value)
         found.append(
             {
                 "noise": law_name(cell.law),
                 "layers": cell.depth,
                 "loss": shown(cell.ours.value),
                 "error": finite(cell.ours.standard_error),
-                "largest": cell.row.largest,
-                "worst_share": cell.row.worst_share,
+                "largest": row.largest,
+                "worst_share": row.worst_share,
                 "paper": cell.paper,
                 "axis": None if ours is None else shown(ours.value),
                 "ratio": shown(cell.ours.value / cell.target),
-                "state": cell.state,
-                "finite_starts": cell.row.finite_starts,
-                "starts": cell.row.trained_starts,
-                "steps": cell.row.steps_trained,
-                "text": f"{cell.ours.value:.2g}" if math.isfinite(cell.ours.value) else "overflow",
+                "state": "diverged" if lost else cell.state,
+                "steady_starts": row.steady_starts,
+                "starts": row.trained_starts,
+                "steps": row.steps_trained,
+                "text": "overflow" if lost else f"{cell.ours.value:.2g}",
             }
         )
     return found
@@ -78,7 +79,7 @@ def draw_table(rows: Rows) -> Drawn:
     )
     tips = [alt.Tooltip(f"{name}:Q", format=".3g") for name in ("loss", "error", "paper", "axis")]
     more = [alt.Tooltip(f"{name}:Q", format=".3g") for name in ("largest", "worst_share", "steps")]
-    counts = ["state:N", "finite_starts:Q", "starts:Q"]
+    counts = ["state:N", "steady_starts:Q", "starts:Q"]
     ratio = alt.Color(
         "ratio:Q",
         title="ours / paper's",
@@ -146,7 +147,7 @@ def structure_rows(view: View) -> Rows:
     found: Rows = []
     for cell in grids_full.structures():
         for row in view.rows(cell):
-            if row.diverged:
+            if not row.steady:
                 continue
             found.append(
                 {
@@ -201,8 +202,8 @@ FIGURES = (
         "full-table",
         "Table 1, FULL: ours and the paper's",
         "The best of five starts, chosen on other sequences than it is evaluated on. Blue is below "
-        "the paper's value. A heavy tail means that a few sequences carry the mean, and such a "
-        "cell counts as not reached; the tooltip has the paper's value, AXIS and the tail.",
+        "the paper's value. A cell is open where its standard error is more than 5% of its mean: a "
+        "few sequences then carry the mean. The tooltip has the paper's value, AXIS and the tail.",
         table_rows,
         draw_table,
     ),
@@ -218,7 +219,7 @@ FIGURES = (
     Figure(
         "full-structure",
         "FULL: how much of its weights is on the diagonal",
-        "All laws, starts and layers of the shipped networks that did not diverge. A matrix "
+        "All laws, starts and layers of the shipped networks without a heavy tail. A matrix "
         "without structure has 1/11 of its squared entries on the diagonal.",
         structure_rows,
         draw_structure,

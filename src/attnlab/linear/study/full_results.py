@@ -1,66 +1,24 @@
 """Rows about FULL networks, as claims and figures use them.
 
 A network counts only where its loss can be trusted: one whose standard error is more than a few
-per cent of its mean has a heavy tail, one that overflows on a sequence has diverged. The best of
-the starts is chosen on other sequences than it is evaluated on (`results.rows_of`).
+per cent of its mean has a heavy tail, and one that overflows on a sequence has diverged. The best
+of the starts is chosen on other sequences than it is evaluated on (`results.rows_of`).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Literal
 
 import numpy as np
 
-from attnlab.lab.judgement import Grade
 from attnlab.lab.study import View
 from attnlab.linear.study import grids_full, results
 from attnlab.linear.study.questions_full import FullLossRow, StructureRow
-from attnlab.linear.study.table_1 import PAPER, rounding
-from attnlab.stats import Estimate, normal_threshold
+from attnlab.stats import Estimate
 
-HEAVY = 0.05  # a standard error above this share of the mean is that of a heavy tail
-ALLOWED = 0.25  # the margin of a cell of Table 1 never exceeds this share of the paper's value
-CELLS = 70  # of Table 1: ten noise laws and seven depths
 PAPER_STEPS = 200_000
 NULL_DRAWS, NULL_QUANTILE = 4000, 0.99
-
-State = Literal["reached", "above", "heavy tail", "diverged"]
-
-
-@dataclass(frozen=True)
-class FullCell:
-    """One cell of Table 1: the best of the starts, and the paper's FULL."""
-
-    law: str
-    depth: int
-    row: FullLossRow
-    ours: Estimate
-    paper: float
-    lawful: float  # the loss of the one-layer law, below which no value is possible
-    margin: float
-
-    @property
-    def target(self) -> float:
-        """The paper's value, or the law's where the paper is below it."""
-        return max(self.paper, self.lawful)
-
-    @property
-    def state(self) -> State:
-        """Whether our network reaches the paper's value, and whether its loss can be trusted."""
-        if not math.isfinite(self.ours.value):
-            return "diverged"
-        if heavy(self.ours):
-            return "heavy tail"
-        return "reached" if self.ours.value <= self.target + self.margin else "above"
-
-
-def heavy(loss: Estimate) -> bool:
-    """Whether a few sequences carry the loss."""
-    return not loss.standard_error <= HEAVY * abs(loss.value)
 
 
 def best_rows(view: View, law: str) -> dict[int, FullLossRow]:
@@ -75,47 +33,33 @@ def best_rows(view: View, law: str) -> dict[int, FullLossRow]:
 def trusted(view: View, law: str) -> dict[int, Estimate]:
     """The losses of the best networks by depth, without heavy tails and diverged ones."""
     found = {depth: results.loss_of(row) for depth, row in best_rows(view, law).items()}
-    return {
-        depth: loss
-        for depth, loss in found.items()
-        if math.isfinite(loss.value) and not heavy(loss)
-    }
+    return {depth: loss for depth, loss in found.items() if results.steady(loss)}
 
 
-def table(view: View, laws: Iterable[str]) -> list[FullCell]:
-    """The cells of Table 1 that this scale has."""
-    found = []
-    for law in laws:
-        for depth, row in best_rows(view, law).items():
-            paper = PAPER.get(("FULL", depth, law))
-            if paper is None:
-                continue
-            ours = results.loss_of(row)
-            single = results.ridge(view, "one layer", law).value if depth == 1 else 0.0
-            error = ours.standard_error if math.isfinite(ours.standard_error) else 0.0
-            both = math.hypot(results.error_of_paper(view, law, ours), error)
-            target = max(paper, single)
-            margin = min(normal_threshold(CELLS) * both, ALLOWED * target) + rounding(paper)
-            found.append(FullCell(law, depth, row, ours, paper, single, margin))
-    return found
-
-
-def setting(rows: Iterable[Any]) -> dict[str, Any]:
+def setting(rows: Sequence[FullLossRow]) -> results.Evidence:
     """The grade of evidence from networks, and what differs from the paper's training."""
-    steps = min((row.steps_trained for row in rows), default=0)
-    grade: Grade = "paper's setting" if steps >= PAPER_STEPS else "smaller setting"
-    differs = "" if steps >= PAPER_STEPS else f"{steps:,} of {PAPER_STEPS:,} steps, clipped"
-    return {"grade": grade, "differs": differs}
+    steps = [row.steps_trained for row in rows]
+    if enough(rows):
+        return results.AS_IN_PAPER
+    few, many = min(steps, default=0), max(steps, default=0)
+    span = f"{few:,}" if few == many else f"{few:,} to {many:,}"
+    differs = f"{span} steps of Adam instead of {PAPER_STEPS:,}"
+    return {"grade": "smaller setting", "differs": differs}
+
+
+def enough(rows: Sequence[FullLossRow]) -> bool:
+    """Whether all networks were trained for as many steps as the paper's."""
+    return min((row.steps_trained for row in rows), default=0) >= PAPER_STEPS
 
 
 def structure(view: View, law: str, layers: int) -> list[StructureRow]:
-    """The structure of the shipped networks of a law and depth that did not diverge."""
+    """The structure of the shipped networks of a law and depth, without heavy tails."""
     return [
         row
         for cell in grids_full.structures()
         if cell.config.noise == law
         for row in view.rows(cell)
-        if row.layers == layers and not row.diverged
+        if row.layers == layers and row.steady
     ]
 
 

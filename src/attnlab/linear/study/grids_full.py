@@ -29,8 +29,19 @@ from attnlab.linear.study.questions_full import (
 )
 from attnlab.linear.study.table_1 import DEPTHS, LAWS
 
-DIGESTS: dict[str, str] = {}
-PAPER_DIGESTS: dict[str, str] = {}  # of the networks of the paper's own recipe
+DIGESTS = {
+    "uniform:0": "011c5686377ade37",
+    "uniform:1": "67217b8f5d61bbc7",
+    "uniform:2": "69886c066ad6401f",
+    "uniform:3": "f6137bdc2b262cd2",
+    "uniform:4": "14d6ef5f9b7ef669",
+    "uniform:5": "4d0ad32ad9dc4553",
+    "uniform:6": "2436fac6ca611174",
+    "uniform:7": "f2a8d97722fa8d30",
+    "categorical:1,3": "54fe56009de78b7c",
+    "categorical:1,3,5": "54bbe5fa95b5f76f",
+}
+PAPER_DIGESTS = {"uniform:5": "2d64bed0e79da243"}  # of the networks of the paper's own recipe
 STARTS = 5
 STEPS = 200_000  # the paper's
 HEAT_MAP = grids.TWO, 4  # Figure 4 shows four layers on {1, 3}

@@ -64,13 +64,14 @@ class FullLossRow(AxisLossRow):
     """A loss of a FULL network, with its tail.
 
     `selection` was measured on other sequences than `loss`; it is None where the network diverged
-    there. `finite_starts` of `trained_starts` networks of this law and depth did not diverge.
+    there. Of the `trained_starts` networks of this law and depth, `steady_starts` had no heavy tail
+    there: a standard error of at most 5% of the mean.
     """
 
     start: int  # which of the random starts
     selection: float | None  # the value by which the best of the starts is chosen
     steps_trained: int
-    finite_starts: int
+    steady_starts: int
     trained_starts: int
 
 
@@ -95,7 +96,7 @@ class StructureRow:
     layers: int
     start: int
     best: bool  # whether this is the best of the starts by recorded loss
-    diverged: bool
+    steady: bool  # whether its recorded loss has no heavy tail
     matrix: str  # P or Q
     layer: int
     diagonal: float  # share of the diagonal in the whole matrix

@@ -39,6 +39,7 @@ from attnlab.training.schedule import Betas, Schedule, adam, scheduled_rate
 
 OVERFLOW = 1e30  # what a loss that is not finite counts as: float32 can still add such numbers
 WORST = 1e-3  # the share of sequences that is left out of the body of a loss
+STEADY = 0.05  # of the mean, the largest standard error without a heavy tail
 EVALUATION_SEED = 1_000_003  # of the sequences of `evaluate`, which no training uses
 FINITE_ONLY = Guard(limit=math.inf, good=math.inf)  # restores no member; updates are still checked
 
@@ -264,6 +265,19 @@ class LossTail:
     @property
     def diverged(self) -> bool:
         return self.overflowed > 0
+
+    @property
+    def steady(self) -> bool:
+        """Whether there is no heavy tail: a standard error of at most 5% of the mean."""
+        return not self.diverged and self.standard_error <= STEADY * self.loss
+
+    @property
+    def cautious(self) -> float | None:
+        """Mean plus three standard errors, by which starts are ranked; None if it diverged.
+
+        A heavy tail shows in the standard error before it shows in the mean.
+        """
+        return None if self.diverged else self.loss + 3 * self.standard_error
 
     def record(self) -> dict[str, Any]:
         """As JSON, which has no infinity."""

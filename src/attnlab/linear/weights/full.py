@@ -26,6 +26,7 @@ from attnlab.tensor_files import Tensor, read_header
 
 FILE = Path(__file__).parent / "linear_full.safetensors"
 FORMAT = "attnlab linear FULL, all entries free"
+STEADY = 0.05  # of the mean, the largest standard error without a heavy tail
 RECIPE = "clipped"  # the recipe of all laws and depths
 
 
@@ -74,6 +75,11 @@ class FullNetworks:
             return None
         return record["loss"] + 3 * record["standard_error"]
 
+    def steady(self, law: str, depth: int, seed: int, recipe: str = RECIPE) -> bool:
+        """Whether the recorded loss has no heavy tail: a standard error of at most 5% of it."""
+        record = self.record(law, depth, seed, recipe)
+        return not record["diverged"] and record["standard_error"] <= STEADY * record["loss"]
+
     def best(self, law: str, depth: int, recipe: str = RECIPE) -> int:
         """The seed of least `selection`; if all diverged, that of the least body of the loss."""
 
@@ -98,8 +104,7 @@ class FullNetworks:
         return total.hexdigest()[:16]
 
     def __repr__(self) -> str:
-        diverged = sum(bool(record["diverged"]) for record in self.records.values())
-        return f"FullNetworks({len(self.records)} networks, {diverged} of them diverged)"
+        return f"FullNetworks({len(self.records)} networks on {len(self.laws())} noise laws)"
 
     def _names(self, recipe: str, law: str = "", depth: int = 0) -> list[str]:
         start = "/".join([recipe, *([law] if law else []), *([str(depth)] if depth else [])])
