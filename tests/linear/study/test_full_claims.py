@@ -20,6 +20,7 @@ OWN = (
     "four-layers-beat-adarr-full",
     "figure-7-full",
     "axis-beats-full",
+    "later-layers-not-diagonal",
 )
 
 
@@ -84,7 +85,9 @@ def comparable(claim_id):
         if row.sigma is None:
             return {"loss": full("FULL", config.noise, row.layers) * (1 + row.layers - row.read)}
         found = profile(config, row)
-        return found or {"loss": invented_rows.profile_value("FULL", row.layers, row.read, row.sigma)}
+        return found or {
+            "loss": invented_rows.profile_value("FULL", row.layers, row.read, row.sigma)
+        }
 
     return ("training", diag)
 
