@@ -70,6 +70,18 @@ def by_depth(view: View, model: str, law: str) -> dict[int, Estimate]:
     return {r.layers: loss_of(r) for r in rows if r.sigma is None and r.read == r.layers}
 
 
+def tails(view: View, model: str, law: str) -> dict[int, tuple[float | None, float | None]]:
+    """By depth, the largest loss of a sequence and the share of the mean in the worst 0.1%.
+
+    Rows of networks that this scale trained do not have them.
+    """
+    return {
+        row.layers: (getattr(row, "largest", None), getattr(row, "worst_share", None))
+        for row in rows_of(view, model, law)
+        if row.sigma is None and row.read == row.layers
+    }
+
+
 def profile(view: View, model: str, law: str, layers: int) -> dict[float, Estimate]:
     """The loss of a model of this depth by noise level; empty where there is no profile."""
     return {
