@@ -5,7 +5,7 @@ Each entry maps r, in the unit of the claim, to changes of the rows (`rows.chang
 
 from collections.abc import Callable
 
-from attnlab.linear.study import grids
+from attnlab.linear.study import claims_tuned, grids
 from attnlab.linear.study.table_1 import COMPARED, PAPER, UNIFORM
 from tests.linear.study.rows import (
     BAYES,
@@ -80,6 +80,14 @@ def _between(row, share: float) -> float:
     return share * profile_value("DIAG", row.layers, row.layers // 2, row.sigma)
 
 
+def _above_adarr(r: float, config) -> float:
+    return (1 + 2 * r) * PAPER["ADARR", 0, config.noise] + 1e-9
+
+
+def tuned_id(law: str) -> str:
+    return f"tuned-{law.replace(':', '-').replace(',', '-')}"
+
+
 BEYOND: dict[str, Callable[[float], Changes]] = {
     "theorem-4.2": lambda r: [
         ("cosine", lambda c, row: {"mean_square": (1 + 2 * r) * row.predicted})
@@ -140,11 +148,43 @@ BEYOND: dict[str, Callable[[float], Changes]] = {
     "iterative-adarr": lambda r: [
         ("iterations", lambda c, row: {"loss": (1 + 2 * r) * 0.068} if row.steps > 30 else {})
     ],
-    "fewer-than-ten-layers": lambda r: losses(
-        "training",
-        of_family("diag"),
-        lambda c, row: (1 + 2 * r) * PAPER["ADARR", 0, c.noise] + 1e-9,
+    "fewer-than-ten-layers": lambda r: [
+        *losses("training", of_family("diag"), lambda c, row: _above_adarr(r, c)),
+        *losses("full_evaluation", lambda c, row: True, lambda c, row: _above_adarr(r, c)),
+    ],
+    **{
+        claim.id: lambda r, claim=claim: losses(
+            "training",
+            lambda c, row: c.family == "diag" and row.layers == 6 and claim.id == tuned_id(c.noise),
+            lambda c, row: (1 + 2 * r) * PAPER["TUNEDRR", 0, c.noise],
+        )
+        for claim in claims_tuned.CLAIMS
+    },
+    "two-levels-full-better": lambda r: losses(
+        "full_evaluation",
+        lambda c, row: c.noise == grids.TWO and row.layers == 7,
+        lambda c, row: (1 + 2 * r) * network_value("DIAG", grids.TWO, 7),
     ),
+    "two-levels-diag-extrapolates": lambda r: [
+        (
+            "full_evaluation",
+            lambda c, row: (
+                {"loss": (1 - 2 * r) * profile_value("DIAG", 7, 7, 4)}
+                if (c.noise, row.layers, row.read, row.sigma) == (grids.TWO, 7, 7, 4)
+                else {}
+            ),
+        )
+    ],
+    "three-levels-rough": lambda r: [
+        (
+            "full_evaluation",
+            lambda c, row: (
+                {"loss": profile_value("DIAG", 7, 7, row.sigma)}
+                if (c.noise, row.layers, row.read) == (grids.THREE, 7, 7) and row.sigma is not None
+                else {}
+            ),
+        )
+    ],
     "gd-profile": lambda r: level(
         "training", "GD++", lambda row: (1 + 2 * r) * valley(row.sigma, 2.9)
     ),

@@ -93,8 +93,8 @@ def profile_value(model: str, layers: int, read: int, sigma: float) -> float:
         return valley(sigma, 6 - 0.3 * read)
     if layers == 2:
         return valley(sigma, 2.9)
-    uneven = 1.3 if round(4 * sigma) % 2 else 0.8
-    return 0.05 * (1 + 0.1 * sigma) * ((2 + uneven) if model in ("FULL", "AXIS") else 1)
+    uneven = 1.35 if round(4 * sigma) % 2 else 1.05
+    return 0.05 * (1 + 0.1 * sigma) * (uneven if model in ("FULL", "AXIS") else 1)
 
 
 def _loss(model: str, layers: int, read: int, sigma: float | None, value: float) -> dict:

@@ -20,6 +20,7 @@ OWN = (
     "four-layers-beat-adarr-full",
     "figure-7-full",
     "axis-beats-full",
+    "later-layers-not-diagonal",
 )
 
 

@@ -7,6 +7,7 @@ networks that were trained by Adam from random weights, so that nothing made the
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,9 +15,12 @@ from attnlab.lab.judgement import UNDECIDED, Resolution
 from attnlab.lab.study import Claim, Judgement, Verdict, View
 from attnlab.linear.study import full_results, grids, grids_full, results
 from attnlab.linear.study.claims_full import DECIDES, HALF, SOURCE, no_full_network
-from attnlab.linear.study.claims_table import TableCell, table_cells
 from attnlab.linear.study.questions_full import StructureRow
 from attnlab.linear.study.results import MARGIN
+from attnlab.linear.study.table_1 import LAWS, PAPER
+
+DEEP = 5  # layers from which "the later layers" are several
+FEWEST = 3  # depths on which a statement about every depth is judged
 
 
 def _against_line(
@@ -39,66 +43,114 @@ def _against_line(
     return verdict, Resolution(MARGIN * error, line - nothing, "of the squared entries")
 
 
-def _figure_4(view: View) -> tuple[list[StructureRow], int | None, TableCell | None]:
+@dataclass(frozen=True)
+class Figure4:
+    """The structure of every start of the network of Figure 4, and the best of them."""
+
+    rows: list[StructureRow]
+    best: int
+    evidence: results.Evidence
+
+    def medians(self, column: str) -> dict[str, dict[int, float]]:
+        """The median over the layers of P and of Q, by start."""
+        return {name: full_results.median_over(self.rows, name, column) for name in "PQ"}
+
+
+def _figure_4(view: View) -> Figure4 | None:
     law, layers = grids_full.HEAT_MAP
-    rows = full_results.structure(view, law, layers)
-    best = next((row.start for row in rows if row.best), None)
-    cells = [c for c in table_cells(view, "FULL") if (c.law, c.depth) == (law, layers)]
-    cell = cells[0] if cells else None
-    return rows, best, cell
+    row = full_results.shipped_rows(view, law).get(layers)
+    if row is None:
+        return None
+    loss, evidence = results.loss_of(row), dict(full_results.setting([row]))
+    if evidence.get("differs"):
+        evidence["differs"] += f", loss {loss} where the paper has {PAPER['FULL', layers, law]:g}"
+    return Figure4(full_results.structure(view, law, layers), row.start, evidence)
 
 
 def _near_diagonal(view: View) -> Judgement:
-    rows, best, cell = _figure_4(view)
-    if best is None or cell is None:
+    figure = _figure_4(view)
+    if figure is None:
         return no_full_network()
-    found = {name: full_results.median_over(rows, name, "diagonal") for name in "PQ"}
+    found, best = figure.medians("diagonal"), figure.best
     verdict, resolution = _against_line(found, best, HALF, 1 / 11)
-    if cell.state != "reached":
-        verdict = UNDECIDED
-    block = {name: full_results.median_over(rows, name, "x_diagonal")[best] for name in "PQ"}
-    starts = ", ".join(
+    spread = ", ".join(
         f"{name} {min(by_start.values()):.2f} to {max(by_start.values()):.2f}"
         for name, by_start in found.items()
     )
+    few = [
+        f"{row.matrix} of layer {row.layer} ({row.diagonal:.2f})"
+        for row in figure.rows
+        if row.start == best and row.diagonal < HALF
+    ]
     note = (
-        f"In the block of the inputs alone: P {block['P']:.2f}, Q {block['Q']:.2f}. Over "
-        f"{len(found['P'])} starts without a heavy tail: {starts}."
+        f"Over {len(found['P'])} starts: {spread}. Matrices of the best start with less than half "
+        f"on the diagonal: {results.listed(few)}."
     )
     return Judgement(
         verdict,
-        f"share of the diagonal in the squared entries, median over {cell.depth} layers: "
+        "share of the diagonal in the squared entries, median over the layers: "
         f"P {found['P'][best]:.2f}, Q {found['Q'][best]:.2f}",
         f"most of it in both; a matrix without structure has 1/11 = {1 / 11:.2f}",
-        f"more than half, our line, by {MARGIN:g} standard deviations over the starts, in a "
-        "network that reaches the paper's loss",
+        f"more than half, our line, by {MARGIN:g} standard deviations over the starts",
         f"{note} {DECIDES}" if verdict == UNDECIDED else note,
-        **full_results.setting([full_results.best_rows(view, cell.law)[cell.depth]]),
+        **figure.evidence,
         resolution=resolution,
     )
 
 
 def _low_rank(view: View) -> Judgement:
-    rows, best, cell = _figure_4(view)
-    if best is None or cell is None:
+    figure = _figure_4(view)
+    if figure is None:
         return no_full_network()
     mean, line = full_results.rank_two_by_chance()
-    found = {name: full_results.median_over(rows, name, "rank_two") for name in "PQ"}
+    found, best = figure.medians("rank_two"), figure.best
     verdict, resolution = _against_line(found, best, line, mean)
-    if cell.state != "reached":
-        verdict = UNDECIDED
-    one = {name: full_results.median_over(rows, name, "rank_one")[best] for name in "PQ"}
-    note = f"One direction alone carries P {one['P']:.2f}, Q {one['Q']:.2f}."
+    one = figure.medians("rank_one")
+    note = f"One direction alone carries P {one['P'][best]:.2f}, Q {one['Q'][best]:.2f}."
     return Judgement(
         verdict,
         "share of two directions in what is off the diagonal, median over the layers: "
         f"P {found['P'][best]:.2f}, Q {found['Q'][best]:.2f}",
         f"more than of independent entries, which have {mean:.2f}",
         f"above the 99% quantile of independent entries, {line:.2f}, by {MARGIN:g} standard "
-        "deviations over the starts, in a network that reaches the paper's loss",
+        "deviations over the starts",
         f"{note} {DECIDES}" if verdict == UNDECIDED else note,
-        **full_results.setting([full_results.best_rows(view, cell.law)[cell.depth]]),
+        **figure.evidence,
         resolution=resolution,
+    )
+
+
+def _later_layers(view: View) -> Judgement:
+    """P of the second half of the layers, without the last, whose rows of x change nothing."""
+    later, early, rows = [], [], []
+    for law in LAWS[1:]:
+        for depth, row in full_results.shipped_rows(view, law).items():
+            if depth < DEEP or not full_results.as_good(row, law):
+                continue
+            rows.append(row)
+            own = {
+                each.layer: each.diagonal
+                for each in full_results.structure(view, law, depth)
+                if each.start == row.start and each.matrix == "P"
+            }
+            later.append(np.mean([own[layer] for layer in own if depth / 2 < layer < depth]))
+            early.append(np.mean([own[layer] for layer in own if layer <= depth / 2]))
+    if len(later) < 2:
+        return no_full_network()
+    value, error = float(np.mean(later)), float(np.std(later, ddof=1)) / math.sqrt(len(later))
+    verdict: Verdict = UNDECIDED
+    if abs(value - HALF) > MARGIN * error:
+        verdict = "holds" if value < HALF else "fails"
+    note = f"In the first half of the layers the share is {np.mean(early):.2f}."
+    return Judgement(
+        verdict,
+        f"mean share of the diagonal in P of the later layers of {len(later)} networks: "
+        f"{value:.2f} ± {error:.2f}, from {min(later):.2f} to {max(later):.2f}",
+        "less than half",
+        f"by {MARGIN:g} standard errors over the networks",
+        f"{note} {DECIDES}" if verdict == UNDECIDED else note,
+        **full_results.setting(rows),
+        resolution=Resolution(MARGIN * error, HALF - 1 / 11, "of the squared entries"),
     )
 
 
@@ -106,24 +158,23 @@ def _figure_7(view: View) -> Judgement:
     """Whether FULL first improves low noise, and its last layer makes high noise worse."""
     law = grids.U5
     rows = [row for row in results.rows_of(view, "FULL", law) if row.sigma is not None]
-    good = full_results.trusted(view, law)
     low_first, last, shown = [], {}, []
-    for depth in sorted(d for d in good if d >= 3):
+    for depth in sorted({row.layers for row in rows if row.layers >= 3}):
+        if not full_results.ready(view, law, depth):
+            continue
         low = full_results.read_profile(rows, depth, 0.0, 1.0)
         high = full_results.read_profile(rows, depth, 4.0, 5.0)
         if not low or not all(math.isfinite(e.value) for e in (*low.values(), *high.values())):
             continue
-        gains = [
-            math.log(each[0].value / each[1].value) for each in (low, high)
-        ]  # of the first layer
-        low_first.append(gains[0] > gains[1])
+        of_low, of_high = (math.log(each[0].value / each[1].value) for each in (low, high))
+        low_first.append(of_low > of_high)
         change = math.log(high[depth].value / high[depth - 1].value)
         error = MARGIN * math.hypot(
             *(high[read].standard_error / high[read].value for read in (depth, depth - 1))
         )
         last[depth] = change, error
         shown.append(f"L = {depth}: {change:+.2f}")
-    if not last:
+    if len(last) < FEWEST:
         return no_full_network()
     worse = [depth for depth, (change, error) in last.items() if change > error]
     better = [depth for depth, (change, error) in last.items() if change < -error]
@@ -141,7 +192,8 @@ def _figure_7(view: View) -> Judgement:
         verdict,
         "change of the log loss at high noise by the last layer: " + ", ".join(shown),
         "low noise improves first, and the last layer makes high noise worse",
-        f"at every depth from 3 on, by {MARGIN:g} standard errors",
+        f"at every depth from 3 on with a network as good as the paper's, by {MARGIN:g} standard "
+        "errors",
         f"{note} {DECIDES}" if verdict == UNDECIDED else note,
         **full_results.setting(chosen),
         resolution=Resolution(
@@ -164,6 +216,15 @@ CLAIMS = (
         "What is off the diagonal of these weights has a part of low rank.",
         _low_rank,
         ("fig-4", "full-structure"),
+    ),
+    Claim(
+        "later-layers-not-diagonal",
+        "Ours, beside Figure 4",
+        "In networks of five layers or more that come within a quarter of the paper's loss, P of "
+        "the later layers has less than half of its squared entries on the diagonal.",
+        _later_layers,
+        ("full-structure",),
+        ours=True,
     ),
     Claim(
         "figure-7-full",

@@ -10,7 +10,7 @@ import numpy as np
 
 from attnlab.lab.judgement import UNDECIDED, Resolution, Verdict
 from attnlab.lab.study import Claim, Judgement, View
-from attnlab.linear.study import grids, results
+from attnlab.linear.study import full_results, grids, results
 from attnlab.linear.study.claims_models import SOURCE, shown
 from attnlab.linear.study.claims_profiles import Profile, shown_profile, within
 from attnlab.linear.study.results import MARGIN, clearly_below
@@ -29,6 +29,16 @@ def _missing(view: View, law: str) -> Judgement | None:
     return None
 
 
+def _unready(view: View, law: str) -> Judgement | None:
+    """The verdict that waits for FULL networks of more steps, or for more sequences."""
+    depth, full, _ = _deepest(view, law)
+    if full_results.ready(view, law, depth):
+        return None
+    found = f"FULL on {law_name(law)} with {depth} layers: {full}"
+    scale = "standard" if view.scale == "quick" and not results.steady(full) else "paper"
+    return results.open_until(f"{found} (paper {PAPER['FULL', depth, law]:g})", scale)
+
+
 def _deepest(view: View, law: str) -> tuple[int, Estimate, Estimate]:
     """The largest depth up to 7 that both models have, and their losses."""
     full, diag = (results.by_depth(view, model, law) for model in MODELS)
@@ -45,6 +55,8 @@ def _in_distribution(view: View) -> Judgement:
     if view.scale == "quick":
         beaten = full.value + MARGIN * full.standard_error < PAPER["DIAG", depth, grids.TWO]
         verdict = verdict if verdict == "holds" and beaten else UNDECIDED
+    if verdict == "fails" and (waits := _unready(view, grids.TWO)):
+        return waits
     return Judgement(
         verdict,
         f"{depth} layers: FULL {shown(full)}, DIAG {shown(diag)}",
@@ -57,7 +69,7 @@ def _in_distribution(view: View) -> Judgement:
 
 
 def _extrapolation(view: View) -> Judgement:
-    if waits := _missing(view, grids.TWO):
+    if waits := _missing(view, grids.TWO) or _unready(view, grids.TWO):
         return waits
     depth, *_ = _deepest(view, grids.TWO)
     full, diag = (results.profile(view, model, grids.TWO, depth) for model in MODELS)
@@ -104,7 +116,7 @@ def squared_roughness(profile: Profile) -> Estimate:
 
 
 def _rough(view: View) -> Judgement:
-    if waits := _missing(view, grids.THREE):
+    if waits := _missing(view, grids.THREE) or _unready(view, grids.THREE):
         return waits
     depth, *_ = _deepest(view, grids.THREE)
     full, diag = (
@@ -132,6 +144,8 @@ def _not_better(view: View) -> Judgement:
         return waits
     depth, full, diag = _deepest(view, grids.THREE)
     verdict: Verdict = "fails" if clearly_below(full, diag) else "holds"
+    if verdict == "holds" and (waits := _unready(view, grids.THREE)):
+        return waits
     return Judgement(
         verdict,
         f"{depth} layers: FULL {shown(full)}, DIAG {shown(diag)}",

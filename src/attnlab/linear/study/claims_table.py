@@ -82,19 +82,23 @@ class TableCell:
 
 def table_cells(view: View, model: str) -> list[TableCell]:
     """The cells of a model that this scale has."""
-    found = []
-    for law in results.laws_with(view, model):
-        for depth, ours in results.by_depth(view, model, law).items():
-            paper = PAPER.get((COMPARED[model], depth, law))
-            if paper is None:
-                continue
-            floor = results.ridge(view, "GD++ floor", law).value if model == "GD++" else 0.0
-            single = results.ridge(view, "one layer", law).value if depth == 1 else 0.0
-            error = ours.standard_error if math.isfinite(ours.standard_error) else 0.0
-            both = math.hypot(results.error_of_paper(view, law, ours), error)
-            margin = normal_threshold(CELLS) * both + rounding(paper)
-            found.append(TableCell(model, depth, law, ours, paper, max(floor, single), margin))
-    return found
+    return [
+        table_cell(view, model, law, depth, ours)
+        for law in results.laws_with(view, model)
+        for depth, ours in results.by_depth(view, model, law).items()
+        if (COMPARED[model], depth, law) in PAPER
+    ]
+
+
+def table_cell(view: View, model: str, law: str, depth: int, ours: Estimate) -> TableCell:
+    """One cell with this loss."""
+    paper = PAPER[COMPARED[model], depth, law]
+    floor = results.ridge(view, "GD++ floor", law).value if model == "GD++" else 0.0
+    single = results.ridge(view, "one layer", law).value if depth == 1 else 0.0
+    error = ours.standard_error if math.isfinite(ours.standard_error) else 0.0
+    both = math.hypot(results.error_of_paper(view, law, ours), error)
+    margin = normal_threshold(CELLS) * both + rounding(paper)
+    return TableCell(model, depth, law, ours, paper, max(floor, single), margin)
 
 
 def judged_cells(view: View, model: str) -> list[TableCell]:

@@ -7,6 +7,7 @@ of the starts is chosen on other sequences than it is evaluated on (`results.row
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -14,7 +15,9 @@ import numpy as np
 
 from attnlab.lab.study import View
 from attnlab.linear.study import grids_full, results
+from attnlab.linear.study.claims_table import LARGEST
 from attnlab.linear.study.questions_full import FullLossRow, StructureRow
+from attnlab.linear.study.table_1 import PAPER
 from attnlab.stats import Estimate
 
 PAPER_STEPS = 200_000
@@ -28,6 +31,39 @@ def best_rows(view: View, law: str) -> dict[int, FullLossRow]:
         for row in results.rows_of(view, "FULL", law)
         if row.sigma is None and row.read == row.layers
     }
+
+
+def shipped_rows(view: View, law: str) -> dict[int, FullLossRow]:
+    """The same for the shipped networks, also at a scale that trains its own."""
+    best: dict[int, FullLossRow] = {}
+    for cell in grids_full.shipped(law, view.scale, view.seed):
+        for row in view.rows(cell):
+            if row.sigma is None and row.read == row.layers:
+                held = best.get(row.layers)
+                if held is None or _rank(row) < _rank(held):
+                    best[row.layers] = row
+    return best
+
+
+def _rank(row: FullLossRow) -> float:
+    return math.inf if row.selection is None else row.selection
+
+
+def ready(view: View, law: str, depth: int) -> bool:
+    """Whether a FULL network may refute: trained for the paper's steps, or as good as the paper's.
+
+    As good is at most a quarter above the paper's loss, and without a heavy tail.
+    """
+    row = best_rows(view, law).get(depth)
+    if row is None:
+        return False
+    return enough([row]) or as_good(row, law)
+
+
+def as_good(row: FullLossRow, law: str) -> bool:
+    """Whether a network comes within a quarter of the paper's loss, without a heavy tail."""
+    loss, paper = results.loss_of(row), PAPER.get(("FULL", row.layers, law))
+    return paper is not None and results.steady(loss) and loss.value <= (1 + LARGEST) * paper
 
 
 def trusted(view: View, law: str) -> dict[int, Estimate]:
@@ -53,13 +89,13 @@ def enough(rows: Sequence[FullLossRow]) -> bool:
 
 
 def structure(view: View, law: str, layers: int) -> list[StructureRow]:
-    """The structure of the shipped networks of a law and depth, without heavy tails."""
+    """The structure of the shipped networks of a law and depth, every start."""
     return [
         row
         for cell in grids_full.structures()
         if cell.config.noise == law
         for row in view.rows(cell)
-        if row.layers == layers and row.steady
+        if row.layers == layers
     ]
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.judgement import UNDECIDED, Judgement, Verdict
-from attnlab.lab.study import Scale, View
+from attnlab.lab.study import Claim, Scale, View
 from attnlab.linear.study import grids, grids_full
 from attnlab.linear.study.table_1 import LAWS, paper_error
 from attnlab.stats import Estimate
@@ -70,6 +71,18 @@ def by_depth(view: View, model: str, law: str) -> dict[int, Estimate]:
     return {r.layers: loss_of(r) for r in rows if r.sigma is None and r.read == r.layers}
 
 
+def tails(view: View, model: str, law: str) -> dict[int, tuple[float | None, float | None]]:
+    """By depth, the largest loss of a sequence and the share of the mean in the worst 0.1%.
+
+    Rows of networks that this scale trained do not have them.
+    """
+    return {
+        row.layers: (getattr(row, "largest", None), getattr(row, "worst_share", None))
+        for row in rows_of(view, model, law)
+        if row.sigma is None and row.read == row.layers
+    }
+
+
 def profile(view: View, model: str, law: str, layers: int) -> dict[float, Estimate]:
     """The loss of a model of this depth by noise level; empty where there is no profile."""
     return {
@@ -123,6 +136,22 @@ def trained_evidence(view: View) -> Evidence:
 def decides(scale: Scale) -> str:
     """The sentence that names the scale which decides a claim."""
     return f"'attnlab reproduce linear --scale {scale}' decides."
+
+
+def naming_a_scale(claim: Claim) -> Claim:
+    """The same claim, whose note names the next scale wherever this one does not decide it."""
+
+    def check(view: View) -> Judgement:
+        found = claim.check(view)
+        holds = found.verdict in ("holds", "holds as corrected")
+        seen = found.resolution
+        unclear = holds and seen is not None and not seen.suffices
+        if "--scale" in found.note or not (unclear or found.verdict == UNDECIDED):
+            return found
+        scale = "standard" if view.scale == "quick" else "paper"
+        return replace(found, note=f"{found.note} {decides(scale)}".strip())
+
+    return replace(claim, check=check)
 
 
 def after_training(view: View, verdict: Verdict) -> Verdict:

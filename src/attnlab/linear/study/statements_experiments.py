@@ -200,6 +200,7 @@ CATEGORICAL_NOISE = (
         "The weights of four layers of FULL on {1,3} are diagonal-heavy, possibly with a low-rank "
         "part.",
         ("near-diagonal", "low-rank-part"),
+        ("later-layers-not-diagonal",),
     ),
     Statement(
         "figure-3-rough",
