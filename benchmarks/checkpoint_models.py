@@ -31,7 +31,7 @@ IMAGE = {**SMALL, "image_size": 16, "patch_size": 8}
 LATENT = {
     **SMALL, "kv_lora_rank": 9, "q_lora_rank": 12, "qk_nope_head_dim": 6, "qk_rope_head_dim": 4,
     "v_head_dim": 5, "n_routed_experts": 8, "num_experts_per_tok": 1, "moe_intermediate_size": 8,
-    "first_k_dense_replace": 2, "n_group": 1, "topk_group": 1,
+    "first_k_dense_replace": 2, "num_key_value_heads": 4, "n_group": 1, "topk_group": 1,
 }  # fmt: skip
 EXPERTS = {"num_experts_per_tok": 1, "moe_intermediate_size": 8}
 T5 = {"d_model": 32, "d_kv": 6, "d_ff": 48, "num_layers": 2, "num_heads": 4, "vocab_size": 50}
@@ -161,10 +161,6 @@ MODELS: dict[str, Model] = {
         },
     ),
     "OPT": Model("opt", {**SMALL, "ffn_dim": 48, "word_embed_proj_dim": 32}),
-    "XGLM": Model(
-        "xglm",
-        {"d_model": 32, "num_layers": 2, "attention_heads": 4, "ffn_dim": 48, "vocab_size": 50},
-    ),
     "BERT": Model("bert", SMALL),
     "RoBERTa": Model("roberta", SMALL),
     "ELECTRA": Model("electra", {**SMALL, "embedding_size": 16}),

@@ -7,13 +7,12 @@ import os
 import signal
 import sys
 import warnings
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from tyro.conf import subcommand
 
 from attnlab import __version__
-from attnlab.cli import read, run
+from attnlab.cli import interrupts, read, run
 from attnlab.cli.bench import Bench
 from attnlab.cli.claims import Claims
 from attnlab.cli.completion import Completion
@@ -57,13 +56,6 @@ Start with 'attnlab reproduce', then open the report it names. 'attnlab COMMAND 
 examples; 'attnlab --version' prints the version."""
 
 
-INTERRUPTED = (130, 143)  # exit codes after Ctrl-C and SIGTERM
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM: leave as carefully as on Ctrl-C."""
-
-
 def parse(arguments: list[str]) -> Any:
     """The command that the arguments describe, ready to run."""
     if not arguments or arguments[0].startswith("-"):
@@ -86,8 +78,9 @@ def _every_command() -> Any:
 
 def main() -> None:
     """The entry point of the program."""
+    interrupts.watch()
     code = run_line(sys.argv[1:])
-    if code in INTERRUPTED:
+    if code in interrupts.CODES.values():
         # Programs that JAX still runs in its own threads would meet a torn-down interpreter and
         # end the process with a fault. Nothing is left to be saved: the store writes whole files.
         sys.stdout.flush()
@@ -104,7 +97,7 @@ def run_line(arguments: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without our signs is no error
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, interrupts.terminate)
     warnings.showwarning = _show_warning
     try:
         command = parse(arguments)
@@ -115,11 +108,8 @@ def run_line(arguments: list[str]) -> int:
         print(f"attnlab: {printable(' '.join(str(error).splitlines()))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt as stop:
-        print(
-            "attnlab: interrupted; finished cells are in the store; the same command continues.",
-            file=sys.stderr,
-        )
-        return 143 if isinstance(stop, Terminated) else 130
+        print(interrupts.SENTENCE, file=sys.stderr)
+        return interrupts.code_of(stop)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -133,10 +123,6 @@ def _console() -> Console:
             raise BrokenPipeError  # a reader that stops early is no error; rich would exit with 1
 
     return Piped()
-
-
-def _terminate(number: int, frame: FrameType | None) -> None:
-    raise Terminated
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
