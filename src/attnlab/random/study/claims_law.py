@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 
-from attnlab.lab.judgement import Resolution, Verdict
-from attnlab.lab.study import Claim, Judgement, View
+from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
 from attnlab.random.study import grids, results
 from attnlab.random.study.comparisons import LOG_RATIO
 from attnlab.random.study.evidence import EXACT, at_dimension, at_dimensions, still_open

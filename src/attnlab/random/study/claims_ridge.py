@@ -6,12 +6,11 @@ import math
 import statistics
 from itertools import pairwise
 
-from attnlab.lab.judgement import UNDECIDED, Verdict
-from attnlab.lab.study import Claim, Judgement, View
+from attnlab.lab.study import Claim, Judgement, Verdict, View
 from attnlab.random.study import grids, results
 from attnlab.random.study.claims_width import ridge_rows
 from attnlab.random.study.comparisons import below_everywhere, signs
-from attnlab.random.study.evidence import EXACT, at_dimension, decided
+from attnlab.random.study.evidence import EXACT, UNDECIDED, at_dimension, decided
 from attnlab.random.study.panels import PSIS, RIDGES
 from attnlab.stats import Estimate
 

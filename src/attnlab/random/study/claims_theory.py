@@ -11,8 +11,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from attnlab.lab.judgement import Resolution, Verdict
-from attnlab.lab.study import Claim, Judgement, View
+from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
 from attnlab.random.study import grids, results
 from attnlab.random.study.evidence import EXACT, at_dimensions
 from attnlab.random.study.extrapolation import extrapolated, with_common_relative_error
