@@ -20,7 +20,7 @@ from attnlab.random.study.evidence import PAPER_D, UNDECIDED, at_dimension, stil
 from attnlab.random.study.panels import ACTIVATIONS, LENGTHS
 from attnlab.stats import LEVEL, Estimate
 
-MATCH = 1 / 3  # a log ratio at which two curves of a figure no longer match
+MATCH = 1 / 4  # a log ratio at which two curves of a figure no longer match
 
 
 def _figure(view: View, figure: str) -> Judgement:
