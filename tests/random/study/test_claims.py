@@ -33,6 +33,7 @@ UNDECIDED_AT_QUICK = {
     "theorem-3-degree-4",
     "small-degree-suffices",
     "theorem-3-fig-1a",
+    "theorem-3-fig-1b",
     "theorem-3-fig-2a",
     "theorem-3-fig-2b",
     "theorem-3-fig-2c",
@@ -47,7 +48,6 @@ UNDECIDED_AT_QUICK = {
     "fig-2a-mlp-gains-beyond",
     "refinement-agrees",
     "refinement-idg",
-    "law-in-rescaled-prompts",
 }
 MLP = "relu|tanh"
 EQUIVALENT = "relu r=1|tanh r=1|relu r=2|tanh r=2|relu r=4|tanh r=4"
@@ -143,7 +143,11 @@ TWICE = {  # what is changed by twice the resolution of the claim: f(resolution,
     "double-descent": lambda seen, view: crossed(seen, fitted("width", MLP, where=at_psi(0.5, 3))),
     "double-descent-regularised": lambda seen, view: crossed(
         seen,
-        fitted("ridge", "relu", where=lambda c, r: r.ridge in (0.1, 1) and r.width == r.n),
+        fitted(
+            "ridge",
+            "relu",
+            where=lambda c, r: r.ridge in (0.1, 1) and at_psi(0.9, 1, 1.1)(c, r),
+        ),
     ),
     "best-lambda": lambda seen, view: crossed(
         seen, fitted("ridge", "relu", where=lambda c, r: r.ridge == 10)

@@ -11,17 +11,16 @@ import statistics
 from collections.abc import Callable, Sequence
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.judgement import UNDECIDED, Resolution, Verdict
-from attnlab.lab.study import Claim, Judgement, View
+from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
 from attnlab.random.study import grids, results
 from attnlab.random.study.claims_theorem import SAME
 from attnlab.random.study.claims_theory import DEMIR
 from attnlab.random.study.comparisons import LOG_RATIO, is_near
-from attnlab.random.study.evidence import PAPER_D, at_dimension, still_open
+from attnlab.random.study.evidence import PAPER_D, UNDECIDED, at_dimension, still_open
 from attnlab.random.study.panels import ACTIVATIONS, LENGTHS
 from attnlab.stats import LEVEL, Estimate
 
-MATCH = 1 / 3  # a log ratio at which two curves of a figure no longer match
+MATCH = 1 / 4  # a log ratio at which two curves of a figure no longer match
 
 
 def _figure(view: View, figure: str) -> Judgement:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 
-from attnlab.lab.judgement import Resolution, Verdict
-from attnlab.lab.study import Claim, Judgement, View
+from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
 from attnlab.random.study import grids, results
 from attnlab.random.study.comparisons import LOG_RATIO
 from attnlab.random.study.evidence import EXACT, at_dimension, at_dimensions, still_open
@@ -85,7 +84,7 @@ def _rescaled(view: View) -> Judgement:
     gained = Estimate.of(b / 2 - a for b, a in zip(before, after, strict=True))
     allowed = student_threshold(results.freedom([gained]))
     first, second = Estimate.of(before), Estimate.of(after)
-    within = allowed * second.standard_error + 2 / d
+    within = allowed * second.standard_error + 1 / d
     resolution = Resolution(within, first.value, f"{LOG_RATIO}, common to all points")
     verdict: Verdict = "holds" if abs(second.value) <= within and gained.value > 0 else "fails"
     return Judgement(
@@ -93,7 +92,7 @@ def _rescaled(view: View) -> Judgement:
         f"log(simulation / limit law) {first.value:+.3f} ± {first.standard_error:.3f} as drawn, "
         f"{second.value:+.3f} ± {second.standard_error:.3f} at equal norms (ReLU, d = {d})",
         "0 at equal norms",
-        f"{allowed:.1f} standard errors (Student, level {LEVEL:g}) plus 2/d, and less than half of "
+        f"{allowed:.1f} standard errors (Student, level {LEVEL:g}) plus 1/d, and less than half of "
         "the gap left",
         "Both use the same draws: the fluctuation of the norms is most of the finite-size gap. "
         + ("" if resolution.suffices else still_open(view)),

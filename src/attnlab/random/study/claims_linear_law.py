@@ -10,12 +10,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from attnlab.lab.judgement import UNDECIDED, Resolution
-from attnlab.lab.study import Claim, Judgement, View
+from attnlab.lab.study import Claim, Judgement, Resolution, View
 from attnlab.random.study import grids, results
 from attnlab.random.study.claims_theory import DEMIR, LU
 from attnlab.random.study.comparisons import LOG_RATIO
-from attnlab.random.study.evidence import at_dimensions, still_open
+from attnlab.random.study.evidence import UNDECIDED, at_dimensions, still_open
 from attnlab.random.study.extrapolation import extrapolated, verdict_of
 from attnlab.random.study.panels import SIZE_RIDGES
 from attnlab.stats import LEVEL, Estimate

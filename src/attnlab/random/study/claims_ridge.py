@@ -4,48 +4,53 @@ from __future__ import annotations
 
 import math
 import statistics
-from itertools import pairwise
+from itertools import pairwise, product
 
-from attnlab.lab.judgement import UNDECIDED, Verdict
-from attnlab.lab.study import Claim, Judgement, View
+from attnlab.lab.study import Claim, Judgement, Verdict, View
 from attnlab.random.study import grids, results
 from attnlab.random.study.claims_width import ridge_rows
 from attnlab.random.study.comparisons import below_everywhere, signs
-from attnlab.random.study.evidence import EXACT, at_dimension, decided
+from attnlab.random.study.evidence import EXACT, UNDECIDED, at_dimension, decided
 from attnlab.random.study.panels import PSIS, RIDGES
 from attnlab.stats import Estimate
 
 FIGURE_2C = "Demir, Dogan, Figure 2(c)"
-STEPS = ((1e-4, 1e-2), (1e-2, 0.1), (1e-2, 1.0))  # ridges between which the peak must fall
+STEPS = ((1e-2, 0.1), (1e-2, 1.0))  # ridges between which the peak must fall
+PEAK, BEYOND = (0.9, 1.0, 1.1), 1.5  # m/n at the peak, and where its height is measured from
 STRONG = RIDGES[-1]
 
 
 def _regularised(view: View) -> Judgement:
-    """log(error at m = n / at 1.5 n), run by run, from smaller to larger ridges."""
+    """log(error near m = n / at 1.5 n), run by run, from smaller to larger ridges."""
     rows = ridge_rows(view)
 
-    def heights(ridge: float) -> list[float]:
-        pairs = zip(rows[ridge, 1.0], rows[ridge, 1.5], strict=True)
+    def heights(ridge: float, psi: float = 1.0) -> list[float]:
+        pairs = zip(rows[ridge, psi], rows[ridge, BEYOND], strict=True)
         return [math.log(peak.icl / beyond.icl) for peak, beyond in pairs]
 
     changes: dict[str, Estimate] = {}
-    for weak, strong in STEPS:
-        steps = zip(heights(strong), heights(weak), strict=True)
-        name = f"λ = {weak:g} to {strong:g}"
+    for (weak, strong), psi in product(STEPS, PEAK):
+        steps = zip(heights(strong, psi), heights(weak, psi), strict=True)
+        name = f"m/n = {psi:g}, λ = {weak:g} to {strong:g}"
         changes[name] = Estimate.of(one - other for one, other in steps)
     found = signs(changes)
-    # Without a ridge the height is decided by rounding: only the order of the medians counts.
-    ordered = statistics.median(heights(RIDGES[0])) > statistics.median(heights(RIDGES[1]))
+    # Below that the height is decided by rounding or has a wide spread: only its order counts.
+    middle = [statistics.median(heights(ridge)) for ridge in RIDGES[:3]]
+    ordered = all(more < less for less, more in pairwise(middle))
     simulated = found.verdict if ordered or found.verdict == "fails" else UNDECIDED
     law = results.laws(view, grids.panel_laws("ridge", view.scale, view.seed), "limit")
     by_law = {}
     for ridge in RIDGES:
         errors = {
-            p.width or 0: r.icl for p, r in law.items() if (p.model, p.ridge) == ("relu", ridge)
+            place.width or 0: row.icl
+            for place, row in law.items()
+            if place.model == "relu" and place.ridge == ridge
         }
         by_width = dict(zip(PSIS, (errors[width] for width in sorted(errors)), strict=True))
-        by_law[ridge] = math.log(by_width[1.0] / by_width[1.5])
-    limit = below_everywhere(by_law[strong] - by_law[weak] for weak, strong in STEPS)
+        by_law |= {(ridge, psi): math.log(by_width[psi] / by_width[BEYOND]) for psi in PEAK}
+    limit = below_everywhere(
+        by_law[strong, psi] - by_law[weak, psi] for (weak, strong), psi in product(STEPS, PEAK)
+    )
     verdict, remark = decided(view, simulated, limit)
     shown = ", ".join(
         f"{Estimate.of(heights(ridge)).value:+.2f} (λ = {ridge:g})"
@@ -55,7 +60,8 @@ def _regularised(view: View) -> Judgement:
     d = grids.size(view.scale).d
     return Judgement(
         verdict,
-        f"log(error at m = n / at 1.5 n): {shown}, and larger without a ridge",
+        f"log(error at m = n / at 1.5 n): {shown}, and "
+        f"{'larger' if ordered else 'not larger'} without a ridge",
         "smaller for every larger λ",
         found.tolerance,
         f"The peak depends on λ/d, here with d = {d}: its height is of order √(d/λ), so that at a "

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import statistics
 
-from attnlab.lab.judgement import Verdict
-from attnlab.lab.study import Claim, Judgement, View
+from attnlab.lab.study import Claim, Judgement, Verdict, View
 from attnlab.random.study import results
 from attnlab.random.study.comparisons import (
     Signs,

@@ -13,12 +13,17 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from attnlab.lab.judgement import UNDECIDED, Resolution, Verdict
-from attnlab.lab.study import Claim, Judgement, Missing, View
+from attnlab.lab.study import Claim, Judgement, Missing, Resolution, Verdict, View
 from attnlab.random.study import grids, results
 from attnlab.random.study.claims_theory import DEMIR
 from attnlab.random.study.comparisons import LOG_RATIO
-from attnlab.random.study.evidence import PAPER_D, at_dimension, at_dimensions, still_open
+from attnlab.random.study.evidence import (
+    PAPER_D,
+    UNDECIDED,
+    at_dimension,
+    at_dimensions,
+    still_open,
+)
 from attnlab.random.study.extrapolation import extrapolated, verdict_of
 from attnlab.random.study.panels import ACTIVATIONS, DEGREE_PSIS, DEGREES
 from attnlab.stats import LEVEL, Estimate, student_threshold

@@ -11,8 +11,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from attnlab.lab.judgement import Resolution, Verdict
-from attnlab.lab.study import Claim, Judgement, View
+from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
 from attnlab.random.study import grids, results
 from attnlab.random.study.evidence import EXACT, at_dimensions
 from attnlab.random.study.extrapolation import extrapolated, with_common_relative_error
@@ -60,8 +59,7 @@ def _becomes_gaussian(view: View, statement: str) -> Judgement:
     distance = extrapolated(
         sizes,
         [Estimate(row.kolmogorov - floor, common, row.samples) for row in rows],
-        comparisons=2,
-    )
+    )  # tested on one side only, at the other half of the level
     first = math.sqrt(max(rows[0].kolmogorov ** 2 - floor**2, 0.0))
     seen = math.sqrt((floor + distance.allowed) ** 2 - floor**2)
     shares = (kurtosis.allowed / rows[0].kurtosis, seen / first if first else math.inf)

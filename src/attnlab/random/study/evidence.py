@@ -8,19 +8,19 @@ so that the dimension of the figure lies between two that agree; elsewhere the c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from attnlab.lab.judgement import UNDECIDED, Grade, Verdict
-from attnlab.lab.study import View
+from attnlab.lab.study import Verdict, View
 from attnlab.random.study import grids
 
+UNDECIDED: Verdict = "undecided at this scale"
 PAPER_D = grids.SIZES["paper"].d
 
 
 class Evidence(NamedTuple):
     """The fields of a judgement that say where it was made."""
 
-    grade: Grade
+    grade: Literal["exact", "paper's setting", "smaller setting"]
     differs: str
 
 

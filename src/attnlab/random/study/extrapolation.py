@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab.lab.judgement import UNDECIDED, Verdict
+from attnlab.lab.study import Verdict
 from attnlab.random.study import results
+from attnlab.random.study.evidence import UNDECIDED
 from attnlab.stats import Estimate, student_threshold
 
 

@@ -6,7 +6,7 @@ Equivalent Models" (arXiv 2509.15152). The sentences are ours.
 
 from __future__ import annotations
 
-from attnlab.lab.statement import Statement
+from attnlab.lab.study import Statement
 from attnlab.random.study.statements_figures import FIGURE_1, FIGURE_2
 
 DEFINES = "A definition: it fixes what the words mean and asserts nothing."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnlab.lab.statement import Statement
+from attnlab.lab.study import Statement
 
 FIGURE_1 = (
     Statement(
