@@ -34,7 +34,9 @@ SHARED = {
     "training",
 }
 # what a paper may use
-OF_THE_LAB = {f"lab.{name}" for name in ("cell", "study", "presentation", "reader", "watch")}
+OF_THE_LAB = {
+    f"lab.{name}" for name in ("cell", "judgement", "presentation", "reader", "study", "watch")
+}
 LONGEST = 400
 
 
