@@ -28,13 +28,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 import jax
 import numpy as np
 
+from attnlab.errors import Stopped
 from attnlab.linear.noise import NoiseLaw, parse_noise
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study.table_1 import LAWS
 from attnlab.linear.training.full_networks import RECIPES, FullRecipe, evaluate, train_full
 from attnlab.linear.weights.full import full_networks, write_full
 from attnlab.training.checkpoint import CheckpointFile
-from attnlab.training.outcome import Stopped, Trained
+from attnlab.training.outcome import Trained
 
 PROBLEM = NoisyRegression(10, 20)
 SAVED_EVERY = 20  # chunks between two checkpoints
