@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnlab.errors import Stopped
 from attnlab.linear.kernels.cuda import compiled
 from attnlab.linear.noise import Categorical, Uniform
 from attnlab.linear.problem import NoisyRegression
@@ -23,7 +24,6 @@ from attnlab.linear.training.full_networks import (
 )
 from attnlab.linear.weights.full import full_networks as read_full
 from attnlab.training.checkpoint import CheckpointFile
-from attnlab.training.outcome import Stopped
 from tests.linear.kernels.cuda_on_host import needs_compiler, own_cache
 
 __all__ = ["own_cache"]
