@@ -193,15 +193,7 @@ def _entries_on_d1(view: View) -> Judgement:
 
 
 def _hoeffding(view: View) -> Judgement:
-    cells = [
-        *(c for label in (0, 1) for c in grids_theory.linear_tails(label, _constant(label))),
-        *(
-            c
-            for C in grids_theory.PRINTED_CS
-            for c in grids_theory.linear_tails(1, C, printed=True)
-        ),
-        *grids_theory.softmax_tails(),
-    ]
+    cells = grids_theory.tail_cells()
     rows = [view.row(cell) for cell in cells]
     ratio = max(row.tail / row.hoeffding for row in rows)
     return Judgement(
@@ -212,10 +204,6 @@ def _hoeffding(view: View) -> Judgement:
         "A known inequality; these are the sums that the paper applies it to.",
         grade="exact",
     )
-
-
-def _constant(label: int) -> float:
-    return grids_theory.LINEAR_C[label]
 
 
 def _rate(view: View) -> Judgement:

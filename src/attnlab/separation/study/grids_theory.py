@@ -182,6 +182,13 @@ def softmax_tails() -> list[Cell]:
     ]
 
 
+def tail_cells() -> list[Cell]:
+    """Every tail that the claims look at."""
+    linear = [point for label in (0, 1) for point in linear_tails(label, LINEAR_C[label])]
+    printed = [point for C in PRINTED_CS for point in linear_tails(1, C, printed=True)]
+    return [*linear, *printed, *softmax_tails()]
+
+
 @functools.cache
 def sharp_softmax(n: int) -> float:
     """sqrt(2 |f|^2 log(2n/delta)) with the largest |f|: our bound in place of Lemma 4.1, part 2."""
@@ -203,13 +210,11 @@ def theory_groups() -> list[list[Cell]]:
     every = [point for b in THEOREM_BS for point in theorem_map(b)]
     every += [asymptotic_point(), *spike_limit_sweep(), *fire_sweep(), *corner_sweep()]
     every += [*cross_theorem(), *identity_sweep(False), *identity_sweep(True)]
-    tails = [point for label in (0, 1) for point in linear_tails(label, LINEAR_C[label])]
-    tails += [point for C in PRINTED_CS for point in linear_tails(1, C, printed=True)]
     return [
         every,
         [point for b in THEOREM_BS for point in least_dimensions(b)],
         lemma_sweep(),
-        [*tails, *softmax_tails()],
+        tail_cells(),
         entry_sweep(),
         [point for x in ("identity", "ones") for point in row_sweep(x)],
     ]
