@@ -13,7 +13,14 @@ from attnlab.linear.models.predictors import Ridge
 from attnlab.linear.models.weights import DiagWeights
 from attnlab.linear.noise import Fixed
 from attnlab.linear.problem import NoisyRegression
-from attnlab.linear.study import evaluation, grids, study
+from attnlab.linear.study import (
+    claims_constructions,
+    claims_readings,
+    claims_state,
+    evaluation,
+    grids,
+    study,
+)
 from attnlab.linear.study.cells import axis, baselines, matrices, training
 from attnlab.linear.study.compute_networks import evaluation_of, training_seed
 from attnlab.linear.study.questions_constructions import LeastSquaresNetwork, Rescaling, StepSize
@@ -24,13 +31,18 @@ from attnlab.linear.study.table_1 import LAWS, PAPER, paper_error, rounding, tra
 from attnlab.linear.theory import laws
 from attnlab.linear.weights.shipped import shipped
 from attnlab.stats import Estimate, agree
+from tests.docs.tables import check_table
+from tests.lab.statement_checks import check_evidence
 
 EFFORT = {"starts": 1, "screening": 16, "fitted": 64, "pool": 256, "tail": 8, "rounds": 1}
 SMALL = {"noise": "uniform:2", "d": 3, "n": 8, "sequences": 4000, "level_sequences": 500}
 TRAINED = Training(**SMALL, **EFFORT, family="diag", depth=2, fresh=256, sigma_max=2.0)
-EXACT = {"theorem-4.1", "lemma-4.3", "lemma-4.4", "section-5.3"}
-THEOREMS = EXACT | {"theorem-4.2", "theorem-5.1", "lemma-a.2", "lemma-a.3", "theorem-5.2"}
-THEOREMS |= {"theorem-5.2-third-level", "section-5.3-adapts"}
+CORRECTED = {"theorem-4.1", "lemma-4.3", "lemma-a.1", "section-5.3"}
+THEOREMS = [
+    claim.id
+    for module in (claims_state, claims_readings, claims_constructions)
+    for claim in module.CLAIMS
+]
 
 
 def estimate(row):
@@ -40,16 +52,27 @@ def estimate(row):
 @pytest.fixture(scope="module")
 def theory(seed):
     """The theorems' cells as `quick` runs them."""
-    kinds = ("state", "cosine", "least_squares", "rates", "rescaling", "step_size")
+    kinds = ("state", "cosine", "least_squares", "rates", "rescaling", "step_size", "readings")
+    kinds += ("rescaled", "known_noise")
     wanted = [c for c in grids.cells("quick", seed) if c.kind.name.removeprefix("linear_") in kinds]
-    return View("quick", seed, {cell.key: [cell.kind.run(cell.config)] for cell in wanted})
+    found = {cell.key: cell.kind.run(cell.config) for cell in wanted}
+    rows = {key: list(getattr(each, "rows", [each])) for key, each in found.items()}
+    return View("quick", seed, rows)
 
 
-@pytest.mark.parametrize("claim", sorted(THEOREMS))
-def test_theorems_hold_on_real_networks_and_printed_errors_show(theory, claim):
-    (wanted,) = [each for each in study.claims if each.id == claim]
-    entry = judge(study, wanted, theory)
-    assert entry.verdict == ("holds as corrected" if claim in EXACT else "holds"), entry
+def judged(seen):
+    return [judge(study, claim, seen) for claim in study.claims if claim.id in THEOREMS]
+
+
+def test_theorems_hold_on_real_networks_and_printed_errors_show(theory):
+    entries = judged(theory)
+    check_evidence(entries)
+    for entry in entries:
+        assert entry.verdict == ("holds as corrected" if entry.id in CORRECTED else "holds"), entry
+
+
+def test_the_page_has_the_verdicts_of_the_theory(theory):
+    check_table("linear", judged(theory))
 
 
 @pytest.fixture(scope="module")

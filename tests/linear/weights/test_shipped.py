@@ -74,7 +74,6 @@ def test_a_lower_loss_that_extremes_make_up_is_not_the_best(tmp_path):
 
 
 def test_no_best_network_with_noise_has_a_heavy_tail():
-    """From two layers on, but for three layers on U(0,1), where every run has one."""
     held = shipped()
     heavy = [
         (law, depth)

@@ -29,6 +29,7 @@ from attnlab.linear.study import (
 from attnlab.linear.study.cells import KINDS
 from attnlab.linear.study.cells_full import FULL_KINDS
 from attnlab.linear.study.grids_full import cells
+from attnlab.linear.study.results import naming_a_scale
 from attnlab.linear.study.statements import STATEMENTS
 
 study = Study(
@@ -52,19 +53,22 @@ study = Study(
         *figures_full.FIGURES,
         *figures_table.FIGURES[1:],
     ),
-    claims=(
-        *claims_state.CLAIMS,
-        *claims_readings.CLAIMS,
-        *claims_constructions.CLAIMS,
-        *claims_table.CLAIMS,
-        *claims_models.CLAIMS,
-        *claims_tuned.CLAIMS,
-        *claims_profiles.CLAIMS,
-        *claims_levels.CLAIMS,
-        *claims_figures.CLAIMS,
-        *claims_ours.CLAIMS,
-        *claims_full.CLAIMS,
-        *claims_full_weights.CLAIMS,
+    claims=tuple(
+        naming_a_scale(claim)
+        for claim in (
+            *claims_state.CLAIMS,
+            *claims_readings.CLAIMS,
+            *claims_constructions.CLAIMS,
+            *claims_table.CLAIMS,
+            *claims_models.CLAIMS,
+            *claims_tuned.CLAIMS,
+            *claims_profiles.CLAIMS,
+            *claims_levels.CLAIMS,
+            *claims_figures.CLAIMS,
+            *claims_ours.CLAIMS,
+            *claims_full.CLAIMS,
+            *claims_full_weights.CLAIMS,
+        )
     ),
     statements=STATEMENTS,
 )

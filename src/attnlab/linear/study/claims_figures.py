@@ -56,7 +56,10 @@ def _last_read(view: View) -> Judgement:
             losses = reads(view, model, depth)
             if not losses:
                 continue
-            last, before = losses[depth], min(losses[k].value for k in losses if k < depth)
+            last = losses[depth]
+            if not results.steady(last):
+                continue  # a heavy tail
+            before = min(losses[k].value for k in losses if k < depth)
             found.append(f"{model} L = {depth}: {last.value:.3g} (before {before:.3g})")
             nearest = min((losses[k] for k in losses if k < depth), key=lambda loss: loss.value)
             margins.append(results.margin(nearest, last))

@@ -10,7 +10,7 @@ import math
 
 from attnlab.lab.judgement import UNDECIDED, Resolution, Verdict
 from attnlab.lab.study import Claim, Judgement, View
-from attnlab.linear.study import results
+from attnlab.linear.study import full_results, results
 from attnlab.linear.study.claims_models import SOURCE, shown
 from attnlab.linear.study.results import MARGIN, at_most
 from attnlab.linear.study.table_1 import CATEGORICAL, PAPER, UNIFORM, law_name
@@ -21,10 +21,17 @@ MODELS = ("FULL", "DIAG")
 UNCLEAR = 0.5  # ADARR is about 1.5 times TUNEDRR
 
 
+def _trained_in_full(view: View, model: str, law: str, depth: int) -> bool:
+    """Whether a network had the effort of its family, so that its loss can refute."""
+    if model == "DIAG":
+        return view.scale != "quick"
+    return full_results.enough([full_results.best_rows(view, law)[depth]])
+
+
 def _tuned(view: View, law: str) -> Judgement:
     tuned = results.ridge(view, "TUNEDRR", law)
     above, unclear, missing, losses, margins = [], [], [], [], []
-    decisive = False  # a network misses TUNEDRR that `quick` did not train
+    decisive = False  # a network misses TUNEDRR that was trained with full effort
     for model in MODELS:
         found = results.by_depth(view, model, law)
         own = {depth: found[depth] for depth in DEEP if depth in found}
@@ -35,7 +42,7 @@ def _tuned(view: View, law: str) -> Judgement:
             name = f"{model} L = {depth}"
             if not at_most(loss, tuned, ALIKE):
                 above.append(name)
-                decisive |= model == "FULL" or view.scale != "quick"
+                decisive |= _trained_in_full(view, model, law, depth)
             elif not results.steady(loss) or loss.value > (1 + ALIKE) * tuned.value:
                 unclear.append(name)
             else:
@@ -47,7 +54,7 @@ def _tuned(view: View, law: str) -> Judgement:
         f"{model} {', '.join(f'{PAPER[model, depth, law]:g}' for depth in DEEP)}"
         for model in MODELS
     ]
-    scale = "standard" if view.scale == "quick" and "FULL L = 5" not in missing else "paper"
+    scale = "standard" if view.scale == "quick" else "paper"
     return Judgement(
         verdict,
         f"5, 6 and 7 layers: {'; '.join(losses) or 'not at this scale'}",
