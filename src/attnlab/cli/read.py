@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import json
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +18,7 @@ import tyro
 from tyro.conf import Positional, arg
 
 from attnlab.errors import UserError
+from attnlab.lab.reader import SeriesReader
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,18 +37,20 @@ class Read:
 
     Any other safetensors file (a shard, or a folder with all of them): how many directions the
     forms Q K^T and V O of every head use, and how far they are from a multiple of the identity.
-    GPT-2, LLaMA, BERT, ViT, GPT-NeoX and others are known by their names.
+    GPT-2, LLaMA, BERT, T5, ViT, DeepSeek and others are known by their names. Several checkpoints
+    of one model are read as a series over its training.
 
     For example:
       attnlab read network.safetensors
       attnlab read network.safetensors --noise uniform:7 --n 40 --export network.py
       attnlab read gpt2/ --figures reading
+      attnlab read step-1000/ step-2000/ step-4000/ --figures training
       attnlab read model.safetensors --heads 32 --layers 0 15 31 --json > heads.json
       attnlab read mine.safetensors --heads 8 --map qkv=h.{layer}.qkv o=h.{layer}.out layout=in_out
     """
 
-    file: Annotated[Positional[Path], arg(metavar="FILE")]
-    """A safetensors file, an index of shards, or a folder with either."""
+    file: Annotated[Positional[tuple[Path, ...]], arg(metavar="FILE [FILE ...]")]
+    """A safetensors file, an index of shards, or a folder with either; several are a series."""
     figures: Annotated[Path | None, arg(metavar="DIR")] = None
     """Write a page with figures into this folder."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -58,22 +61,42 @@ class Read:
         from attnlab.report.folder import check_folder
         from attnlab.report.terminal import print_reading, shown
 
-        name, reader, path = reader_of(self.file)
-        _refuse_others(self, name, reader)
+        if not self.file:
+            raise UserError(
+                "Missing FILE: give a safetensors file or a folder with one; "
+                "'attnlab read --help' has examples."
+            )
+        found = [reader_of(path) for path in self.file]
+        for (name, reader, _), path in zip(found, self.file, strict=True):
+            _refuse_others(self, name, reader, path)
         if self.figures is not None:
             check_folder(self.figures)
-        with _bar() as progress:
-            reading = reader.read(path, getattr(self, name), progress)
+        with _bar("layers" if len(found) == 1 else "checkpoints") as progress:
+            reading = self._read(found, progress)
         if self.json:
             _print_document(reading)
         else:
-            print_reading(reading, str(self.file), console)
+            print_reading(reading, ", ".join(map(str, self.file)), console)
         written = list(reading.written)
         if self.figures is not None:
             written.append(f"Figures: {_write_page(self.figures, reading)}")
         for line in () if self.json else written:
             console.print(shown(line), soft_wrap=True)
         return 0
+
+    def _read(
+        self, found: Sequence[tuple[str, Reader, Path]], progress: Progress | None
+    ) -> Reading:
+        """One file, or several of a kind that can be read as a series."""
+        name, reader, path = found[0]
+        options = getattr(self, name)
+        if len(found) == 1:
+            return reader.read(path, options, progress)
+        for _, each, at in found:
+            if not isinstance(each, SeriesReader):
+                raise UserError(f"{at} is {each.kind}, of which no series is read; give one file.")
+        assert isinstance(reader, SeriesReader)
+        return reader.read_series([path for _, _, path in found], options, progress)
 
 
 def with_options_of_readers() -> Any:
@@ -104,7 +127,7 @@ def reader_of(path: Path) -> tuple[str, Reader, Path]:
     raise UserError(f"No reader knows what {path} is.")
 
 
-def _refuse_others(command: Read, own: str, reader: Reader) -> None:
+def _refuse_others(command: Read, own: str, reader: Reader, path: Path) -> None:
     """Raise for an option of another reader: it says nothing about this file."""
     from attnlab.lab.catalog import load_readers
 
@@ -115,7 +138,7 @@ def _refuse_others(command: Read, own: str, reader: Reader) -> None:
         for option in dataclasses.fields(given):
             if getattr(given, option.name) != option.default:
                 raise UserError(
-                    f"--{option.name.replace('_', '-')} says nothing about {command.file}, which "
+                    f"--{option.name.replace('_', '-')} says nothing about {path}, which "
                     f"is {reader.kind}; 'attnlab read --help' lists the options of each kind of "
                     "file."
                 )
@@ -137,7 +160,7 @@ def _write_page(out: Path, reading: Reading) -> Path:
 
 
 @contextlib.contextmanager
-def _bar() -> Generator[Progress | None]:
+def _bar(what: str) -> Generator[Progress | None]:
     """A bar on a terminal's standard error; the answer stays alone on standard output."""
     if not sys.stderr.isatty():
         yield None
@@ -152,7 +175,7 @@ def _bar() -> Generator[Progress | None]:
         def progress(done: int, total: int) -> None:
             if not opened:
                 errors = Console(stderr=True)
-                opened.append(stack.enter_context(meter(errors, "layers", total, total)))
+                opened.append(stack.enter_context(meter(errors, what, total, total)))
             if done:
                 opened[0].advance(f"{done} read")
 
