@@ -99,7 +99,8 @@ class Judge:
     def _score(self, head: int) -> torch.Tensor:
         assert self.scores is not None
         scores = self.scores if self.scores.ndim == 4 else self.scores[None]
-        return scores[0, head, 1, 0]
+        # The score with itself has no mixed derivative; what a model takes off a row cancels.
+        return scores[0, head, 1, 0] - scores[0, head, 1, 1]
 
     def _run(self, attend_to: int | None = None) -> torch.Tensor:
         self.attend_to, self.tokens, self.scores, self.out = attend_to, None, None, None

@@ -7,6 +7,7 @@ import pytest
 from attnlab.checkpoints.forms import (
     ROUNDINGS,
     Form,
+    copying,
     entropy_rank,
     factor,
     read_form,
@@ -152,3 +153,15 @@ def test_a_factor_that_cannot_be_read_is_refused(matrix, dtype, told, unchecked)
 def test_factors_of_different_shapes_are_refused():
     with pytest.raises(UserError, match=r"one shape \(d, r\), got \(3, 2\) and \(3, 1\)"):
         read(np.ones((3, 2)), np.ones((3, 1)))
+
+
+def test_a_head_that_copies_scores_one_and_one_that_turns_scores_its_eigenvalues(seed):
+    rng = np.random.default_rng(seed)
+    V = factor(orthonormal(rng, 10, 3))
+    assert copying(V, factor(2 * V.matrix)) == pytest.approx(1)
+    assert copying(V, factor(-V.matrix)) == pytest.approx(-1)
+    O = factor(rng.standard_normal((10, 3)))  # noqa: E741
+    eigenvalues = np.linalg.eigvals(V.matrix @ O.matrix.T)  # the seven others are 0
+    whole = np.abs(eigenvalues).sum()
+    assert copying(V, O) == pytest.approx(eigenvalues.sum().real / whole, abs=1e-6)
+    assert copying(V, factor(np.zeros((10, 3)))) is None

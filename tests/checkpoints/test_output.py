@@ -58,7 +58,29 @@ def test_the_file_stands_before_the_models_it_is_compared_with(reading):
     sizes, *forms = tables(reading)
     assert sizes.own == 1
     assert sizes.rows[0] == ("this file", "12", "4", "3", "4", "1", "60.0")
-    assert [len(table.rows) for table in forms] == [3, 3]
+    assert [len(table.rows) for table in forms] == [3 + 1, 3 + 1]
+
+
+def test_a_random_head_of_the_shape_stands_below_the_layers(reading):
+    for table, random in zip(tables(reading)[1:], reading.random(0), strict=True):
+        row = dict(zip(table.columns, table.rows[-1], strict=True))
+        assert row["layer"] == "random"
+        assert row["rank"] == "3"
+        assert row["entropy"].startswith(f"{random.entropy_rank.median:.1f} (")
+    told = " ".join(summary(reading))
+    assert "Outside the central 95% of random heads of the same shape" in told
+    assert "of random heads it would be about 1 each" in told
+
+
+def test_the_summary_of_random_heads_finds_about_as_many_as_chance(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    layers = [Heads(*rng.standard_normal((4, 8, 32, 4))) for _ in range(25)]
+    path = save(tmp_path / "m.safetensors", arrays_of("timm", layers), "F64")
+    reading = read_checkpoint(path, heads=8)
+    (line,) = [each for each in summary(reading) if each.startswith("Outside")]
+    outside = int(line.split("): ")[1].split()[0])
+    # Binomial with 200 heads and a level of 5 % that is itself estimated from 200 draws.
+    assert outside < 10 + 4.5 * np.sqrt(2 * 200 * 0.05 * 0.95)
 
 
 def test_the_summary_tells_the_nearest_head_and_what_was_left_out(reading):

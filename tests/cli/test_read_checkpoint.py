@@ -100,6 +100,32 @@ def test_names_can_be_mapped_and_layers_picked(main, folder):
     assert [(row["layer"], row["r"]) for row in document["heads"]] == [(1, 4), (1, 4)]
 
 
+def test_several_checkpoints_are_a_series_with_figures(main, folder):
+    for step in (10, 9):
+        (folder / f"step-{step}.safetensors").write_bytes(
+            (folder / "llama.safetensors").read_bytes()
+        )
+    options = ("--heads", str(HEADS), "--figures", "training", "--json")
+    ended = main("read", "step-10.safetensors", "step-9.safetensors", *options)
+    assert (ended.code, ended.err) == (0, "")
+    assert json.loads(ended.out)["files"] == ["step-9.safetensors", "step-10.safetensors"]
+    page = (folder / "training" / "index.html").read_text()
+    assert 'src="figures/reading-training-entropy-rank.svg"' in page
+
+
+def test_composition_between_layers_is_read_where_it_is_asked_for(main, folder):
+    ended = main("read", "llama.safetensors", "--heads", str(HEADS), "--composition", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    (pair,) = json.loads(ended.out)["composition"]
+    assert (pair["earlier"], pair["later"], pair["random"]) == (0, 1, D**-0.5)
+    assert all(np.shape(pair[kind]) == (HEADS, HEADS) for kind in "QKV")
+    ended = main("read", "llama.safetensors", "--heads", str(HEADS), "--composition")
+    assert "Composition, the strongest links" in ended.out
+    assert "composition" not in json.loads(
+        main("read", "llama.safetensors", "--heads", str(HEADS), "--json").out
+    )
+
+
 MISTAKES = {
     "read llama.safetensors": ("heads must be given (--heads N)",),
     "read llama.safetensors --heads 3": ("heads must cut layer 0", "got 3 (given)"),

@@ -147,6 +147,19 @@ def read_form(left: Factor, right: Factor) -> Form:
     )
 
 
+def copying(value: Factor, output: Factor) -> float | None:
+    """How far V O copies: sum of its eigenvalues over the sum of their absolute values.
+
+    1 where a token is turned into more of itself in every direction that the head reads, -1 into
+    less of it, near 0 for a random head (Elhage et al. 2021, "A Mathematical Framework for
+    Transformer Circuits", there through the embeddings, here on the residual stream). The nonzero
+    eigenvalues of V O^T are those of the r x r matrix O^T V. None for a form without any.
+    """
+    eigenvalues = np.linalg.eigvals(output.matrix.T @ value.matrix)
+    whole = float(np.abs(eigenvalues).sum())
+    return float(eigenvalues.real.sum()) / whole if whole > 0 else None
+
+
 def stable_rank(sigma: Float[np.ndarray, " s"]) -> float:
     """||A||_F^2 / ||A||_2^2 of singular values; 0 of a form that is 0."""
     largest = sigma.max()

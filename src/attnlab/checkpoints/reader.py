@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from tyro.conf import arg
+from tyro.conf import FlagCreatePairsOff, arg
 
+from attnlab.errors import UserError
 from attnlab.lab.reader import Progress, Reading
+
+if TYPE_CHECKING:
+    from attnlab.checkpoints.reading import CheckpointReading
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,8 @@ class Options:
         tuple[str, ...], arg(metavar="ROLE=NAME ...", help_behavior_hint="(default: known names)")
     ] = ()
     """Names of q, k, v, o (or qkv, o), {layer} for the number; layout=, fused=."""
+    composition: Annotated[bool, FlagCreatePairsOff] = False
+    """Also score which heads read what heads of earlier layers write (slow for large models)."""
 
 
 class CheckpointReader:
@@ -44,33 +52,70 @@ class CheckpointReader:
 
     def read(self, path: Path, options: Options, progress: Progress | None = None) -> Reading:
         """Read the heads of all layers, or of those that the options name."""
-        from attnlab.checkpoints import tables
+        from attnlab.checkpoints import links, tables
+        from attnlab.checkpoints.composition import composition
         from attnlab.checkpoints.figures import pictures
-        from attnlab.checkpoints.names import parse_mapping
         from attnlab.checkpoints.reading import read_checkpoint, rows
 
-        found = read_checkpoint(
-            path,
-            heads=options.heads,
-            key_value_heads=options.kv_heads,
-            mapping=parse_mapping(options.map) or None,
-            layers=options.layers or None,
-            stack=options.stack,
-            progress=progress,
-        )
+        found = read_checkpoint(path, **_arguments(options), progress=progress)
+        pairs = composition(path, **_arguments(options)) if options.composition else []
         document = {
             "file": found.path,
             "naming": dataclasses.asdict(found.naming),
             "summary": tables.summary(found),
             "heads": rows(found),
+            **({"composition": links.document(pairs)} if pairs else {}),
         }
         return Reading(
             title=path.resolve().name,
             sentences=tables.sentences(found),
-            tables=lambda wide: tables.tables(found, wide),
-            pictures=lambda: pictures(found),
+            tables=lambda wide: [*tables.tables(found, wide), *links.tables(pairs)],
+            pictures=lambda: [*pictures(found), *links.pictures(pairs)],
             document=document,
         )
+
+    def read_series(
+        self, paths: Sequence[Path], options: Options, progress: Progress | None = None
+    ) -> Reading:
+        """Read several checkpoints of one model: ranks and angles over its training."""
+        from attnlab.checkpoints import series
+        from attnlab.checkpoints.reading import read_checkpoint
+
+        if options.composition:
+            raise UserError("--composition is of one checkpoint; give one file or folder.")
+        done = itertools.count(1)
+
+        def read(path: Path) -> CheckpointReading:
+            found = read_checkpoint(path, **_arguments(options))
+            if progress is not None:
+                progress(next(done), len(paths))
+            return found
+
+        found = series.series(paths, read)
+        return Reading(
+            title=f"{len(paths)} checkpoints",
+            sentences=series.sentences(found),
+            tables=lambda wide: [series.table(found)],
+            pictures=lambda: series.pictures(found),
+            document={
+                "files": [reading.path for reading in found.readings],
+                "steps": list(found.steps),
+                "naming": dataclasses.asdict(found.readings[0].naming),
+                "layers": series.rows(found),
+            },
+        )
+
+
+def _arguments(options: Options) -> dict[str, Any]:
+    from attnlab.checkpoints.names import parse_mapping
+
+    return {
+        "heads": options.heads,
+        "key_value_heads": options.kv_heads,
+        "mapping": parse_mapping(options.map) or None,
+        "layers": options.layers or None,
+        "stack": options.stack,
+    }
 
 
 reader = CheckpointReader()

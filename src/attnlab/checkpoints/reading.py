@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from attnlab.checkpoints.config import (
     norms_in,
     rotary_in,
 )
-from attnlab.checkpoints.forms import Factor, Form, beside, factor, product, read_form
+from attnlab.checkpoints.forms import Factor, Form, beside, copying, factor, product, read_form
 from attnlab.checkpoints.heads import Bound, Cut, Piece, Role, cut_layer, norms_of
 from attnlab.checkpoints.names import (
     AttentionLayer,
@@ -34,23 +34,29 @@ from attnlab.checkpoints.names import (
     joined,
     listed,
 )
+from attnlab.checkpoints.reference import RandomHead, random_head
 from attnlab.errors import UserError
 from attnlab.rank.theory.public_sizes import Sizes
 from attnlab.tensor_files import Tensors, open_tensors
 
 METADATA = "attnlab.attention"  # key of a file's metadata: a mapping, and heads, as a JSON object
+FORMS = ("query_key", "value_output")
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class HeadReading:
-    """One head of one layer; `key_value_head` is the one it shares with its group."""
+    """One head of one layer; `key_value_head` is the one it shares with its group.
+
+    `copying` is the copying score of V O (`forms.copying`).
+    """
 
     layer: int
     head: int
     key_value_head: int
     query_key: Form
     value_output: Form
+    copying: float | None
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,12 @@ class CheckpointReading:
     def layer(self, number: int) -> tuple[HeadReading, ...]:
         return tuple(head for head in self.heads if head.layer == number)
 
+    def random(self, number: int) -> tuple[RandomHead, RandomHead]:
+        """What random heads of a layer's shape have as Q K^T and V O."""
+        size = self.sizes[number]
+        with one_thread():
+            return random_head(size.d, size.rank), random_head(size.d, self.value_ranks[number])
+
 
 def read_checkpoint(
     path: Path | str,
@@ -118,13 +130,7 @@ def read_checkpoint(
     """
     found = locate(path, mapping, stack)
     given = HeadCount("given", *_counted(heads, key_value_heads))
-    if len(found.stacks) > 1 and (given.heads or given.key_value_heads):
-        raise UserError(
-            "stack must be a part of just one of these names of layers (with scheme and number) "
-            f"where heads is given: {listed(found.stacks)}; "
-            f"{'none was given' if stack is None else f'got {stack!r}'}."
-        )
-    wanted = found.factors(_wanted(joined(found.stacks), layers), given)
+    wanted = found.factors(wanted_layers(found, layers, given), given)
     read: list[HeadReading] = []
     with one_thread():
         for done, each in enumerate(wanted):
@@ -155,7 +161,11 @@ def naming(
 
 
 def rows(reading: CheckpointReading) -> list[dict[str, Any]]:
-    """One flat row a head: sizes, then every field of both forms under its form's name."""
+    """One flat row per head: sizes, then every field of both forms under its form's name.
+
+    What random heads of the shape have is three numbers: the ends of the central 95 % and between
+    them the median.
+    """
     table = []
     for head in reading.heads:
         sizes = reading.sizes[head.layer]
@@ -172,22 +182,30 @@ def rows(reading: CheckpointReading) -> list[dict[str, Any]]:
             "query_key_bound": query_key.rank,
             "value_output_bound": value_output.rank,
         }
-        for name in ("query_key", "value_output"):
+        for name in FORMS:
             form = getattr(head, name)
             row |= {f"{name}_{item.name}": getattr(form, item.name) for item in fields(Form)}
             row[f"{name}_singular_values"] = list(form.singular_values)
+        row["value_output_copying"] = head.copying
+        for name, random in zip(FORMS, reading.random(head.layer), strict=True):
+            for quantity in ("stable_rank", "entropy_rank", "angle"):
+                row[f"{name}_random_{quantity}"] = list(astuple(getattr(random, quantity)))
         table.append(row)
     return table
 
 
 @dataclass(frozen=True)
 class Located:
-    """The stacks of a checkpoint, and what its metadata and its config.json say about them."""
+    """The stacks of a checkpoint, and what its metadata and its config.json say about them.
+
+    `asked` is the part of a stack's name that was asked for.
+    """
 
     tensors: Tensors
     stacks: tuple[Stack, ...]
     stated: HeadCount
     config: Mapping[str, Any]
+    asked: str | None = None
 
     def factors(self, layers: Iterable[AttentionLayer], given: HeadCount) -> list[LayerFactors]:
         """Each of these layers, cut into heads."""
@@ -212,7 +230,7 @@ def locate(path: Path | str, mapping: Mapping[str, str] | None, stack: str | Non
     except UserError as reason:
         shard = " (one shard of several; give its folder for all)" if tensors.partial else ""
         raise UserError(f"{path}{shard}: {reason}") from reason
-    return Located(tensors, tuple(choose_stacks(stacks, stack)), count, config)
+    return Located(tensors, tuple(choose_stacks(stacks, stack)), count, config, stack)
 
 
 def _own_metadata(tensors: Tensors) -> dict[str, Any]:
@@ -249,9 +267,17 @@ def one_thread() -> AbstractContextManager[Any]:
     return threadpool_limits(1)
 
 
-def _wanted(
-    layers: tuple[AttentionLayer, ...], numbers: Iterable[int] | None
+def wanted_layers(
+    found: Located, numbers: Iterable[int] | None, given: HeadCount
 ) -> tuple[AttentionLayer, ...]:
+    """The layers to read, of all stacks unless heads are given, which are those of one."""
+    if len(found.stacks) > 1 and (given.heads or given.key_value_heads):
+        raise UserError(
+            "stack must be a part of just one of these names of layers (with scheme and number) "
+            f"where heads is given: {listed(found.stacks)}; "
+            f"{'none was given' if found.asked is None else f'got {found.asked!r}'}."
+        )
+    layers = joined(found.stacks)
     if numbers is None:
         return layers
     known = {layer.number: layer for layer in layers}
@@ -360,6 +386,7 @@ def _read_layer(factors: LayerFactors) -> list[HeadReading]:
         for head in cut.heads_of(group):
             query, output = factors.of("q", head), factors.of("o", head)
             forms = read_form(query, key), read_form(value, output)
-            found.append(HeadReading(factors.layer.number, head, group, *forms))
+            copied = copying(value, output)
+            found.append(HeadReading(factors.layer.number, head, group, *forms, copied))
     factors.forget()
     return found

@@ -10,14 +10,20 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 
 from attnlab.checkpoints.forms import Form
-from attnlab.checkpoints.reading import CheckpointReading, HeadReading
+from attnlab.checkpoints.reading import FORMS, CheckpointReading, HeadReading
+from attnlab.checkpoints.reference import SHARE, RandomHead, Spread
 from attnlab.lab.presentation import TextTable
 from attnlab.rank.theory.public_sizes import PUBLIC_SIZES, Sizes
 
 DEFINITIONS = (
     "The median over the heads of a layer, and the smallest and largest. rank: singular values "
     "above what rounding can make; stable: |A|_F^2 / |A|_2^2; entropy: exp of the entropy of "
-    "sigma / sum(sigma); angle: of A to the identity in degrees"
+    "sigma / sum(sigma); angle: of A to the identity in degrees; random: heads of this shape with "
+    "independent normal entries, the median and the ends of the central 95 %"
+)
+COPYING = (
+    "; copying: sum of the eigenvalues of V O over the sum of their absolute values, 1 for a head "
+    "that copies and near 0 for a random one"
 )
 WIDE_DEFINITIONS = "; distance: |A - c I|_F / |A|_F to the nearest c I; norm: |A|_F"
 
@@ -35,7 +41,7 @@ def sentences(reading: CheckpointReading) -> list[str]:
 
 def tables(reading: CheckpointReading, wide: bool = True) -> list[TextTable]:
     """The sizes, then one table a form with a row a layer; `wide` adds distance, norm and c."""
-    note = f"{DEFINITIONS}{WIDE_DEFINITIONS if wide else ''}."
+    note = f"{DEFINITIONS}{COPYING}{WIDE_DEFINITIONS if wide else ''}."
     return [
         _sizes(reading),
         _layers(reading, "query_key", "Q K^T, how a key is scored against a query", wide, ""),
@@ -61,6 +67,7 @@ def summary(reading: CheckpointReading) -> list[str]:
             f"a form of rank {size.rank} in {size.d} dimensions has {size.least_angle:.1f} degrees "
             f"or more ({180 - size.least_angle:.1f} or less to -I)."
         )
+        lines.append(_findings(reading, angled))
     zero = len(reading.heads) - len(angled)
     if zero:
         noun = "form" if zero == 1 else "forms"
@@ -82,6 +89,26 @@ def summary(reading: CheckpointReading) -> list[str]:
         listed = ", ".join(map(str, names.incomplete))
         lines.append(f"Not read, because some of their projections are not here: layers {listed}.")
     return lines
+
+
+def _findings(reading: CheckpointReading, angled: Sequence[HeadReading]) -> str:
+    """How many heads differ from random ones in angle and in entropy rank."""
+    expected = (1 - SHARE) * len(angled)
+    outside = {
+        name: sum(
+            not getattr(reading.random(head.layer)[0], name).holds(getattr(head.query_key, name))
+            for head in angled
+        )
+        for name in ("angle", "entropy_rank")
+    }
+    angle = reading.random(angled[0].layer)[0].angle
+    first = f"layer {angled[0].layer}: {angle.low:.2f} to {angle.high:.2f} degrees"
+    return (
+        f"Outside the central {SHARE:.0%} of random heads of the same shape ({first}): "
+        f"{outside['angle']} of {len(angled)} heads by the angle of Q K^T and "
+        f"{outside['entropy_rank']} by its entropy rank; of random heads it would be about "
+        f"{expected:.0f} each."
+    )
 
 
 def _bounds(reading: CheckpointReading) -> str:
@@ -131,10 +158,44 @@ def _layers(reading: CheckpointReading, form: str, title: str, wide: bool, note:
         columns["c"] = (lambda f: f.multiple, ".2g")
     rows = []
     for number in reading.sizes:
-        forms: list[Form] = [getattr(head, form) for head in reading.layer(number)]
-        cells = (spread(map(value, forms), stated) for value, stated in columns.values())
+        heads = reading.layer(number)
+        forms: list[Form] = [getattr(head, form) for head in heads]
+        cells = [spread(map(value, forms), stated) for value, stated in columns.values()]
+        if form == "value_output":
+            cells.append(spread((head.copying for head in heads), ".2f"))
         rows.append((str(number), *cells))
-    return TextTable(title, ("layer", *columns), rows, note)
+    names = ["layer", *columns, *(["copying"] if form == "value_output" else [])]
+    rows += [(label, *_random(random, names[1:])) for label, random in _random_heads(reading, form)]
+    return TextTable(title, tuple(names), rows, note)
+
+
+def _random_heads(reading: CheckpointReading, form: str) -> list[tuple[str, RandomHead]]:
+    """A random head of each shape that was read."""
+    kinds: dict[tuple[int, int], tuple[list[int], RandomHead]] = {}
+    for number in reading.sizes:
+        random = reading.random(number)[FORMS.index(form)]
+        kinds.setdefault((random.d, random.r), ([], random))[0].append(number)
+    several = len(kinds) > 1
+    return [
+        (f"random, as layers {_span(numbers)}" if several else "random", random)
+        for numbers, random in kinds.values()
+    ]
+
+
+def _random(random: RandomHead, columns: Sequence[str]) -> tuple[str, ...]:
+    known: dict[str, tuple[Spread, str]] = {
+        "stable": (random.stable_rank, ".1f"),
+        "entropy": (random.entropy_rank, ".1f"),
+        "angle": (random.angle, ".1f"),
+    }
+    cells = []
+    for name in columns:
+        if name in known:
+            found, form = known[name]
+            cells.append(f"{found.median:{form}} ({found.low:{form}}–{found.high:{form}})")
+        else:
+            cells.append(str(min(random.d, random.r)) if name == "rank" else "")
+    return tuple(cells)
 
 
 def spread(values: Iterable[float | None], form: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from attnlab.lab.presentation import Picture, TextTable
 
@@ -70,4 +70,15 @@ class Reader(Protocol):
 
     def read(self, path: Path, options: Any, progress: Progress | None = None) -> Reading:
         """Read a file that was recognised."""
+        ...
+
+
+@runtime_checkable
+class SeriesReader(Protocol):
+    """A reader that also reads several files as a series, such as checkpoints over training."""
+
+    def read_series(
+        self, paths: Sequence[Path], options: Any, progress: Progress | None = None
+    ) -> Reading:
+        """Read files that were recognised, in an order of the reader's own."""
         ...
