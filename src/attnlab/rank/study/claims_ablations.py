@@ -16,6 +16,7 @@ from attnlab.rank.study.results import (
     beyond_scale,
     held_out,
     listed,
+    refuted,
     setting,
 )
 from attnlab.stats import normal_threshold
@@ -121,8 +122,8 @@ def _memorised(view: View) -> Judgement:
             continue
         if replayed.best > FACTOR * least and replayed.best > fresh.worst:
             verdicts.add("holds")
-        elif replayed.worst < 1.1 * least and view.scale == "paper":
-            verdicts.add("fails")
+        elif replayed.worst < 1.1 * least:
+            verdicts.add(refuted(view))
         else:
             verdicts.add(UNDECIDED)
         spread = max(spread, replayed.spread)

@@ -21,6 +21,7 @@ from attnlab.rank.study.results import (
     contrast,
     held_out,
     listed,
+    refuted,
     setting,
     sides,
 )
@@ -72,7 +73,7 @@ def accurate(view: View, found: list[HeldOut]) -> tuple[Verdict, Resolution]:
     seen = Resolution(max(one.allowed for one in found), ACCURATE, "of squared error")
     if worst <= ACCURATE:
         return "holds", seen
-    return ("fails" if view.scale == "paper" else UNDECIDED), seen
+    return refuted(view), seen
 
 
 def _sufficient(view: View) -> Judgement:
@@ -187,7 +188,7 @@ def _depth(view: View) -> Judgement:
     if all(deep.worst + allowed < shallow.best for shallow, deep in pairs.values()):
         verdict = "holds"
     elif any(deep.best > shallow.worst + allowed for shallow, deep in pairs.values()):
-        verdict = "fails"
+        verdict = refuted(view)
     one, three = (published.FIGURE_1[layers, "d²"] for layers in (1, 3))
     return Judgement(
         verdict,

@@ -19,6 +19,7 @@ from attnlab.rank.study.results import (
     beyond_scale,
     held_out,
     listed,
+    refuted,
     setting,
     sides,
 )
@@ -117,7 +118,7 @@ def _several_heads(view: View) -> Judgement:
     if min(angles[1]) > ONE_HEAD - 5 and several < NEAR:
         verdict = "holds"
     elif min(angles[1]) < FAR or several > ONE_HEAD:
-        verdict = "fails"
+        verdict = refuted(view)
     return Judgement(
         verdict,
         f"median over the heads of the first layer, range over seeds: {_shown_angles(angles)}",
@@ -152,7 +153,7 @@ def _no_help(view: View, layers: int, encoding: str) -> Judgement:
     )
     verdict = "holds" if min(ratios) >= 1 - GAIN else UNDECIDED
     if max(ratios) < 1 / FACTOR:
-        verdict = "fails"
+        verdict = refuted(view)
     return Judgement(
         verdict,
         f"{encoding} over none at ranks 1 and 8, L = {layers}: {listed(ratios)}",
@@ -179,7 +180,7 @@ def _helps(view: View, baseline: str, note: str) -> Judgement:
     ratios, spread = _ratios(view, 3, "concatenated", baseline)
     verdict = "holds" if max(ratios) < 1 / FACTOR else UNDECIDED
     if min(ratios) >= 1 - GAIN:
-        verdict = "fails"
+        verdict = refuted(view)
     return Judgement(
         verdict,
         f"concatenated over {baseline} at ranks 1 and 8, L = 3: {listed(ratios)}",

@@ -128,6 +128,15 @@ def setting(view: View, layers: str = "one layer") -> dict[str, Any]:
     }
 
 
+def refuted(view: View) -> Verdict:
+    """What a check says that found the contrary: smaller encoders refute nothing about the paper's.
+
+    Depth and encodings depend on the dimension and on the length of the training, so that only the
+    paper's sizes decide against a statement about them.
+    """
+    return "fails" if view.scale == "paper" else UNDECIDED
+
+
 def beyond_scale(view: View, needs: Sequence[Scale], why: str) -> Judgement | None:
     """The judgement where the scale cannot decide, or None where it can."""
     if view.scale in needs:
