@@ -49,7 +49,10 @@ def _structure(config) -> list[StructureRow]:
             steady=True,
             matrix=name,
             layer=layer,
-            diagonal=0.7 + 0.01 * start,
+            # P of the later layers of deep networks is not diagonal.
+            diagonal=0.2 + 0.02 * layers
+            if name == "P" and layers >= 5 and layer > layers / 2
+            else 0.7 + 0.01 * start,
             x_diagonal=0.75,
             x_identity=0.7,
             rank_one=0.6,

@@ -6,7 +6,7 @@ import pytest
 
 from attnlab.lab.ledger import judge
 from attnlab.linear.study import full_results, grids, grids_full, study
-from attnlab.linear.study.table_1 import LAWS, PAPER, UNIFORM
+from attnlab.linear.study.table_1 import PAPER, UNIFORM
 from tests.lab.statement_checks import check_evidence
 from tests.linear.study import rows as invented_rows
 
@@ -24,20 +24,7 @@ OWN = (
 )
 
 
-@pytest.fixture(autouse=True, scope="module")
-def networks():
-    """All ten laws have networks, whatever ships."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grids_full, "DIGESTS", dict.fromkeys(LAWS, "0" * 16))
-        patch.setattr(grids_full, "PAPER_DIGESTS", {grids.U5: "0" * 16})
-        forget()
-        yield
-    forget()
-
-
-def forget():
-    invented_rows.planned.cache_clear()
-    invented_rows.invented.cache_clear()
+pytestmark = pytest.mark.usefixtures("full_networks")
 
 
 def entry_of(claim_id, *changes, scale="standard"):
@@ -159,6 +146,7 @@ BROKEN = {
     "full-diag-sigma": lambda by: losses(
         2 * (1 + by), lambda c, r: r.sigma is not None and c.noise == "uniform:3"
     ),
+    "later-layers-not-diagonal": lambda by: fields("full_structure", diagonal=0.5 + by),
     "four-layers-beat-adarr-full": adarr,
     "figure-7-full": figure_7,
     "axis-beats-full": lambda by: (

@@ -294,7 +294,7 @@ def loss_tail(losses: Float[np.ndarray, " samples"]) -> LossTail:
     overflowed = int(np.isinf(losses).sum())
     if overflowed:
         return LossTail(math.inf, math.inf, mean_of_body, math.inf, 1.0, overflowed, count)
-    unit = losses[-1] or 1.0  # squares overflow long before the losses do
+    unit = float(losses[-1]) or 1.0  # squares overflow long before the losses do
     scaled = losses / unit
     error = unit * float(scaled.std(ddof=1)) / math.sqrt(count)
     share = float(scaled[count - worst :].sum() / (scaled.sum() or 1.0))
