@@ -10,8 +10,7 @@ import math
 from fractions import Fraction
 from itertools import pairwise
 
-from attnlab.lab.judgement import Resolution
-from attnlab.lab.study import Claim, Judgement, View
+from attnlab.lab.study import Claim, Judgement, Resolution, View
 from attnlab.linear.study import grids
 from attnlab.linear.study.claims_state import ROUNDING, SOURCE, TOLERANCE, corrected
 from attnlab.linear.study.results import AS_IN_PAPER, EXACT

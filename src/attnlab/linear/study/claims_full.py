@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from attnlab.lab.judgement import UNDECIDED, Resolution
-from attnlab.lab.study import Claim, Judgement, Verdict, View
+from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import full_results, grids, grids_full, results
 from attnlab.linear.study.claims_table import (
     CELLS,
@@ -21,7 +20,7 @@ from attnlab.linear.study.claims_table import (
     table_cell,
     tolerance,
 )
-from attnlab.linear.study.results import MARGIN
+from attnlab.linear.study.results import MARGIN, UNDECIDED
 from attnlab.linear.study.table_1 import LAWS, PAPER, UNIFORM, law_name, trained_range
 from attnlab.stats import LEVEL, Estimate, normal_threshold
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnlab.lab.judgement import UNDECIDED, Resolution, Verdict
-from attnlab.lab.study import Claim, Judgement, View
+from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import full_results, grids, results
 from attnlab.linear.study.claims_models import SOURCE, shown
 from attnlab.linear.study.claims_profiles import Profile, shown_profile, within
-from attnlab.linear.study.results import MARGIN, clearly_below
+from attnlab.linear.study.results import MARGIN, UNDECIDED, clearly_below
 from attnlab.linear.study.table_1 import PAPER, law_name
 from attnlab.stats import Estimate
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from attnlab.lab.judgement import UNDECIDED, Resolution, Verdict
-from attnlab.lab.study import Claim, Judgement, View
+from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import grids, results
-from attnlab.linear.study.results import MARGIN, clearly_below
+from attnlab.linear.study.results import MARGIN, UNDECIDED, clearly_below
 from attnlab.linear.study.table_1 import LAWS, UNIFORM, law_name
 from attnlab.stats import LEVEL, Estimate, normal_threshold
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-from attnlab.lab.judgement import Resolution
-from attnlab.lab.study import Claim, Judgement, View
+from attnlab.lab.study import Claim, Judgement, Resolution, View
 from attnlab.linear.study import grids, results
 from attnlab.linear.study.claims_state import ROUNDING, SOURCE, TOLERANCE
 from attnlab.stats import LEVEL, below, normal_threshold, rate

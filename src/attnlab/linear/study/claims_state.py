@@ -6,8 +6,7 @@ number of roundings. Where the text prints another formula, both are computed.
 
 from __future__ import annotations
 
-from attnlab.lab.judgement import Resolution
-from attnlab.lab.study import Claim, Judgement, Verdict, View
+from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import grids
 from attnlab.linear.study.results import AS_IN_PAPER, EXACT
 from attnlab.stats import LEVEL, Estimate, agree, below, normal_threshold

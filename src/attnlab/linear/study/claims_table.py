@@ -15,9 +15,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from attnlab.lab.judgement import UNDECIDED, Resolution, Verdict
-from attnlab.lab.study import Claim, Judgement, View
+from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import grids, results
+from attnlab.linear.study.results import UNDECIDED
 from attnlab.linear.study.table_1 import COMPARED, DEPTHS, LAWS, PAPER, RIDGES, law_name, rounding
 from attnlab.stats import LEVEL, Estimate, normal_threshold
 

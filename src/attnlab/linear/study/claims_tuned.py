@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 
-from attnlab.lab.judgement import UNDECIDED, Resolution, Verdict
-from attnlab.lab.study import Claim, Judgement, View
+from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import full_results, results
 from attnlab.linear.study.claims_models import SOURCE, shown
-from attnlab.linear.study.results import MARGIN, at_most
+from attnlab.linear.study.results import MARGIN, UNDECIDED, at_most
 from attnlab.linear.study.table_1 import CATEGORICAL, PAPER, UNIFORM, law_name
 
 ALIKE = 0.05  # our threshold for "match"

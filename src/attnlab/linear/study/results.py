@@ -13,12 +13,12 @@ from dataclasses import replace
 from typing import Any
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.judgement import UNDECIDED, Judgement, Verdict
-from attnlab.lab.study import Claim, Scale, View
+from attnlab.lab.study import Claim, Judgement, Scale, Verdict, View
 from attnlab.linear.study import grids, grids_full
 from attnlab.linear.study.table_1 import LAWS, paper_error
 from attnlab.stats import Estimate
 
+UNDECIDED: Verdict = "undecided at this scale"
 DIVERGED = 1e100  # a mean loss above this is infinite for every comparison
 MARGIN = 2.0  # standard errors by which a loss may exceed another one and still match it
 STEADY = 0.05  # a mean whose standard error is a larger share of it decides nothing

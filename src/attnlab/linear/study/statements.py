@@ -6,7 +6,7 @@ Source: Vladymyrov et al. (arXiv 2402.14180). Section 6 and the appendices are i
 
 from __future__ import annotations
 
-from attnlab.lab.statement import Statement
+from attnlab.lab.study import Statement
 from attnlab.linear.study.statements_experiments import EXPERIMENTS
 
 DEFINITION = "A definition."

@@ -5,7 +5,7 @@ Source: Vladymyrov et al. (arXiv 2402.14180).
 
 from __future__ import annotations
 
-from attnlab.lab.statement import Statement
+from attnlab.lab.study import Statement
 
 DEFINITION = "A definition."
 UNIFORM = tuple(f"tuned-uniform-{high}" for high in range(1, 8))
