@@ -4,6 +4,8 @@ No test here simulates anything: `ideal` has rows of the paper scale that follow
 `recorded` a run of the quick scale. `test_smoke` runs the whole study at a very small scale.
 """
 
+import math
+
 import pytest
 
 from attnlab.lab.ledger import judge, ledger
@@ -72,22 +74,20 @@ def drawn(config, row):
     return config.panel == "size" and not config.rescale and row.model in ("relu", "tanh")
 
 
-def distance(statement, field):
-    """A distance that tends to twice the resolution instead of 0."""
+def distance(statement, field="kurtosis"):
+    """A distance that tends to twice the resolution instead of 0, in the unit that is stated."""
 
     def broken(seen, view):
-        first = next(
-            getattr(row, field)
-            for row in view.rows(grids.distances(view.scale, view.seed)[0])
-            if row.statement == statement
-        )
-        return [
-            to(
-                "gaussianity",
-                lambda config, row: row.statement == statement,
-                **{field: lambda row: getattr(row, field) + 2 * seen.value * first},
-            )
-        ]
+        rows = view.rows(grids.distances(view.scale, view.seed)[0])
+        first = next(row for row in rows if row.statement == statement)
+        of_statement = lambda config, row: row.statement == statement  # noqa: E731
+        if "Kolmogorov" in seen.unit:
+            limit = 2 * seen.value * math.sqrt(first.kolmogorov**2 - first.floor**2)
+            moved = {"kolmogorov": lambda row: math.hypot(row.kolmogorov, limit)}
+        else:
+            limit = 2 * seen.value * getattr(first, field)
+            moved = {field: lambda row: getattr(row, field) + limit}
+        return [to("gaussianity", of_statement, **moved)]
 
     return broken
 
@@ -101,12 +101,12 @@ def at_tau(*taus):
 
 
 TWICE = {  # what is changed by twice the resolution of the claim: f(resolution, view) -> changes
-    "lemma-1": distance("lemma-1", "kurtosis"),
+    "lemma-1": distance("lemma-1"),
     "lemma-1-concentration": distance("lemma-1", "norm_variance"),
     "lemma-1-norms": lambda seen, view: [
         times(1 + 2 * seen.value, "gaussianity", lambda c, r: r.statement == "lemma-1", "kurtosis")
     ],
-    "corollary-2": distance("corollary-2", "kurtosis"),
+    "corollary-2": distance("corollary-2"),
     "lu-icl": lambda seen, view: shifted(seen, fitted("linear", "linear", "linear")),
     "lu-idg": lambda seen, view: shifted(seen, fitted("linear", "linear", "linear"), field="idg"),
     "lu-nonlinear-target": lambda seen, view: shifted(
@@ -262,6 +262,14 @@ def test_a_smaller_run_does_not_contradict_the_limit(quick):
     entry = entry_of("double-descent", contrary)
     assert entry.verdict == "undecided at this scale"
     assert "--scale paper" in entry.note
+
+
+@pytest.mark.parametrize("field", ["kurtosis", "kolmogorov"])
+def test_a_distance_that_stays_is_no_convergence(paper, field):
+    rows = paper.rows(grids.distances(paper.scale, paper.seed)[1])
+    stays = to("gaussianity", **{field: getattr(rows[0], field)})
+    for claim in ("lemma-1", "corollary-2"):
+        assert verdict(claim, changed(paper, stays)) == "fails"
 
 
 def test_each_degree_is_compared_with_its_own_prediction(paper):

@@ -18,8 +18,8 @@ from attnlab.random.study.extrapolation import extrapolated, with_common_relativ
 from attnlab.stats import LEVEL, Estimate, below, student_threshold
 
 DEMIR, LU = "Demir, Dogan", "Lu, Letey, Zavatone-Veth, Maiti, Pehlevan (arXiv 2405.11751)"
-# Of the distance at d = 16, what is left at d = 64: a limit as large as that would be no limit 0.
-LEFT_OF_KURTOSIS, LEFT_OF_KOLMOGOROV = 1 / 4, 1 / 3
+# Shares of the distance at d = 16 that a limit must not have, about what d = 64 leaves of it.
+LEFT_OF_KURTOSIS, LEFT_OF_KOLMOGOROV = 0.25, 0.4
 EXPLAINED = 0.5  # share of the excess kurtosis that the norms must explain
 
 
@@ -36,15 +36,16 @@ def _open_note(view: View, verdict: Verdict, resolution: Resolution) -> str:
         return ""
     if view.scale == "paper":
         return "More prompts than those of '--scale paper' are needed."
-    return "'attnlab reproduce random --scale standard' has larger dimensions."
+    larger = "standard" if view.scale == "quick" else "paper"
+    return f"'attnlab reproduce random --scale {larger}' has larger dimensions."
 
 
 def _becomes_gaussian(view: View, statement: str) -> Judgement:
     """The limits of excess kurtosis and Kolmogorov distance, each with its standard error.
 
     Kurtosis is a + b/d + c/d². The Kolmogorov distance K of N samples of a law at distance D is
-    about sqrt(D² + F²), F that of N Gaussian samples; K - F is fitted by a + b/d, which from above
-    is too small a limit where D falls below F and too large nowhere.
+    about sqrt(D² + F²), F that of N Gaussian samples. K - F is fitted by a + b/d; where D falls
+    below F the limit a comes out too small, and what would be noticed is larger by as much.
     """
     sizes, rows = _distances(view, statement)
     kurtosis = extrapolated(
@@ -62,7 +63,8 @@ def _becomes_gaussian(view: View, statement: str) -> Judgement:
         [Estimate(row.kolmogorov - floor, common, row.samples) for row in rows],
     )  # tested on one side only, at the other half of the level
     first = math.sqrt(max(rows[0].kolmogorov ** 2 - floor**2, 0.0))
-    seen = math.sqrt((floor + distance.allowed) ** 2 - floor**2)
+    noticed = distance.allowed - min(distance.limit.value, 0.0)
+    seen = math.sqrt((floor + noticed) ** 2 - floor**2)
     shares = (
         Resolution(
             kurtosis.allowed / rows[0].kurtosis,
