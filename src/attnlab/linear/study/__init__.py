@@ -5,6 +5,8 @@ folders of `attnlab.linear`; this one says what is computed, drawn and checked. 
 from `attnlab.linear.weights`.
 """
 
+import attnlab.linear.study.introduction as introduction
+import attnlab.linear.study.networks as networks
 from attnlab.lab.study import Study
 from attnlab.linear.study import (
     claims_constructions,
@@ -19,11 +21,11 @@ from attnlab.linear.study import (
 )
 from attnlab.linear.study.cells import KINDS
 from attnlab.linear.study.grids import cells
-from attnlab.linear.study.networks import LinearNetworks
 
 study = Study(
     name="linear",
-    networks=LinearNetworks(),
+    article=introduction.ARTICLE,
+    networks=networks.LinearNetworks(),
     title="Linear transformers as in-context learners",
     source="Vladymyrov, von Oswald, Sandler, Ge, “Linear Transformers are Versatile In-Context "
     "Learners”, NeurIPS 2024, arXiv:2402.14180",
