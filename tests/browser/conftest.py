@@ -49,6 +49,16 @@ def report(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def article(tmp_path_factory) -> str:
+    """The address of the report of a study with many statements, figures and a table."""
+    orchard = load_study("orchard", STUDIES)
+    store = Store(tmp_path_factory.mktemp("orchard") / "store")
+    importlib.import_module("attnlab_study_orchard").fill(store)
+    written = write_report(store, judged(store, orchard), tmp_path_factory.mktemp("out") / "site")
+    return written.index.parent.as_uri() + "/"
+
+
+@pytest.fixture(scope="session")
 def served(report) -> Iterator[str]:
     with make_server(report) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
@@ -95,7 +105,7 @@ def visit(chromium):
         page = context.new_page()
         made = Visit(page)
         visits.append(made)
-        page.on("console", lambda m: made.problems.append(m.text) if m.type == "error" else None)
+        page.on("console", lambda message: made.problems.append(message.text))
         page.on("pageerror", lambda error: made.problems.append(str(error)))
         page.on("requestfailed", lambda request: made.problems.append(f"failed: {request.url}"))
         page.on("request", lambda request: made.requests.append(request.url))

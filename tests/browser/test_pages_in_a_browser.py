@@ -57,7 +57,7 @@ def test_every_figure_is_drawn(visit, site):
 def test_every_link_is_alive(visit, site, report):
     page = visit(site + "index.html")
     seen = set()
-    for name in ("index.html", "garden.html"):
+    for name in ("index.html", "ledger.html", "garden.html"):
         page.goto(site + name)
         for link in page.eval_on_selector_all("a[href]", "found => found.map((a) => a.href)"):
             address, _, anchor = link.partition("#")
@@ -75,14 +75,17 @@ def test_every_link_is_alive(visit, site, report):
 
 
 def test_a_row_of_the_ledger_leads_to_its_claim(visit, site):
-    page = visit(site + "index.html")
+    page = visit(site + "ledger.html")
     page.get_by_role("link", name="garden-3").click()
     page.wait_for_url(re.compile(r"garden\.html#claim-garden-3$"))
-    assert page.locator(":target").inner_text().startswith("garden-3")
+    target = page.locator(":target")
+    assert target.is_visible()  # its details are opened
+    assert "Measured" in target.inner_text()
+    assert "0.097" in target.inner_text()
 
 
 def test_the_ledger_sorts_by_click_and_by_keyboard(visit, site):
-    page = visit(site + "index.html")
+    page = visit(site + "ledger.html")
     written = ["garden-10", "garden-2", "garden-3", "garden-4"]
     assert ids(page) == written
     header = page.locator("th[data-column=id]")
@@ -103,7 +106,7 @@ def test_the_ledger_sorts_by_click_and_by_keyboard(visit, site):
 
 
 def test_the_ledger_filters_by_text_and_by_verdict(visit, site):
-    page = visit(site + "index.html")
+    page = visit(site + "ledger.html")
     box = page.get_by_label("Filter the claims")
     box.fill("SUNFLOWER")
     assert ids(page) == ["garden-10", "garden-4"]
@@ -120,7 +123,7 @@ def test_the_ledger_filters_by_text_and_by_verdict(visit, site):
     assert ids(page) == ["garden-3", "garden-4"]
 
 
-@pytest.mark.parametrize("name", ["index.html", "garden.html"])
+@pytest.mark.parametrize("name", ["index.html", "ledger.html", "garden.html"])
 def test_a_phone_does_not_scroll_sideways(visit, disk, name):
     page = visit(disk + name, viewport={"width": 360, "height": 740})
     if name == "garden.html":
@@ -189,13 +192,13 @@ def test_without_javascript_the_pictures_and_the_table_are_there(visit, disk):
     page = visit(disk + "garden.html", java_script_enabled=False)
     for name in DRAWN:
         assert page.locator(f"#figure-{name} .static").is_visible()
-    page.goto(disk + "index.html")
+    page.goto(disk + "ledger.html")
     assert page.locator("table.ledger tbody tr").count() == 4
     assert page.get_by_label("Filter the claims").is_hidden()
 
 
 def test_the_keyboard_reaches_the_skip_link_first_and_then_every_control(visit, disk):
-    page = visit(disk + "index.html")
+    page = visit(disk + "ledger.html")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
     box = page.locator(".skip").bounding_box()

@@ -51,7 +51,7 @@ def pages(folder):
 
 def test_every_link_leads_to_a_file_an_anchor_or_arxiv(report):
     found = pages(report)
-    assert set(found) == {"index.html", "garden.html"}
+    assert set(found) == {"index.html", "garden.html", "ledger.html"}
     for name, page in found.items():
         for link in page.links:
             if link.startswith("https://"):
@@ -107,7 +107,7 @@ def test_a_figure_without_its_cells_says_so_and_how_to_get_it(report):
 
 
 def test_a_statement_is_text_and_never_markup(report):
-    for name in ("index.html", "garden.html"):
+    for name in ("ledger.html", "garden.html"):
         html = (report / name).read_text()
         assert "<script>alert" not in html
         assert "&lt;script&gt;alert" in html
@@ -133,7 +133,15 @@ def test_every_study_has_a_card_and_the_verdicts_are_counted(report, garden):
     assert garden.title in html
     for words in ("1 holds", "1 corrected", "1 fails", "1 undecided"):
         assert words in html
-    assert html.count('role="row" data-verdict=') == 4
+    ledger = (report / "ledger.html").read_text()
+    assert ledger.count('role="row" data-verdict=') == 4
+
+
+def test_the_front_page_names_what_fails_and_what_was_corrected(report):
+    html = (report / "index.html").read_text()
+    for claim in ("garden-3", "garden-2"):
+        assert f'href="garden.html#claim-{claim}"' in html
+    assert "Beans and sunflowers are watered and measured." in html
 
 
 def test_how_it_was_made_tells_cells_ranges_runs_and_versions(report):
@@ -208,7 +216,7 @@ def test_a_failure_half_way_leaves_the_old_report(store, garden, tmp_path, monke
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(site.figures, "write_figure", fail)
+    monkeypatch.setattr(site.figures, "start_figure", fail)
     with pytest.raises(AttnlabError, match="disk is full"):
         write_report(store, judged(store, garden), out)
     assert (out / "index.html").read_bytes() == before
@@ -235,7 +243,7 @@ def test_a_report_of_the_same_results_is_left_as_it_is(store, garden, tmp_path, 
         raise AssertionError("drawn again")
 
     with monkeypatch.context() as patch:
-        patch.setattr(site.figures, "write_figure", fail)
+        patch.setattr(site.figures, "start_figure", fail)
         assert write_report(store, judged(store, garden), out).index == out / "index.html"
     assert {p: p.stat().st_mtime_ns for p in out.rglob("*")} == written
     (out / "figures" / "garden-heights.svg").unlink()

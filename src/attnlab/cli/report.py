@@ -38,14 +38,15 @@ class Report(OfScale):
 
     def run(self, console: Console) -> int:
         """Look up, judge and write."""
-        from attnlab.cli.reproduce import write_and_name
+        from attnlab.cli.reproduce import name_report, write_and_name
         from attnlab.lab.ledger import Judged
         from attnlab.lab.runner import look_up
+        from attnlab.report.folder import check_folder
+        from attnlab.report.state import state_of, up_to_date
 
-        plans = self.plans(self.load(self.study))
         store = self.open(create=False)
-        summaries = [look_up(plan, store) for plan in plans]
-        held = [summary for summary in summaries if summary.from_store]
+        plans = self.plans(self.load(self.study))
+        held = [plan for plan in plans if store.names(plan.cells.values())]
         if not held:
             seed = f" --seed {self.seed}" if self.seed else ""
             named = "".join(f" {name}" for name in self.study)
@@ -53,6 +54,13 @@ class Report(OfScale):
                 f"The store {self.store} has no results of scale {self.scale} to report; run "
                 f"'attnlab reproduce{named} --scale {self.scale}{seed}' first."
             )
-        judged = [Judged.of(each.plan, each.view) for each in (summaries if self.study else held)]
+        chosen = plans if self.study else held
+        target = self.out.expanduser().resolve()
+        if up_to_date(target, state_of(store, chosen, formats=self.formats)):
+            # Names of parts prove their bytes: nothing need be read to see that nothing changed.
+            check_folder(self.out)
+            name_report(self.out / "index.html", console)
+            return 0
+        judged = [Judged.of(plan, look_up(plan, store).view) for plan in chosen]
         write_and_name(store, judged, self.out, console, self.formats)
         return 0

@@ -105,12 +105,18 @@ def write_and_name(
 ) -> None:
     """Write the report and say where it is."""
     from attnlab.report.site import write_report
-    from attnlab.report.terminal import shown
 
     report = write_report(store, judged, out, console=console, formats=formats)
-    console.print(shown(f"Report: {report.index.resolve().as_uri()}"), soft_wrap=True)
+    name_report(report.index, console)
     if report.faults:
         raise AttnlabError(f"{'; '.join(report.faults)}. Everything else of the report is written.")
+
+
+def name_report(index: Path, console: Console) -> None:
+    """Say where a report is, as a link that a terminal opens."""
+    from attnlab.report.terminal import shown
+
+    console.print(shown(f"Report: {index.resolve().as_uri()}"), soft_wrap=True)
 
 
 def refuse_failed(summaries: list[Summary]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from attnlab.errors import UserError
+from attnlab.lab.article import Article, Finding, Grid, GridCell
 from attnlab.lab.cell import AnyCell, Cell, CellKind
 from attnlab.lab.fault import describe
 from attnlab.lab.judgement import VERDICTS, Judgement, Resolution, Verdict
@@ -28,12 +29,17 @@ if TYPE_CHECKING:
 
 Scale = Literal["quick", "standard", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
+NO_ARTICLE = Article()
 
 __all__ = [
     "SCALES",
     "VERDICTS",
+    "Article",
     "Claim",
     "Figure",
+    "Finding",
+    "Grid",
+    "GridCell",
     "Judgement",
     "Missing",
     "NamedNetwork",
@@ -112,7 +118,8 @@ class Figure:
 class Study:
     """What a study exports as `study`: one paper.
 
-    `networks` gives names to the networks that it ships and stores.
+    `networks` gives names to the networks that it ships and stores; `article` has the words of its
+    page in the report.
     """
 
     name: str
@@ -125,6 +132,7 @@ class Study:
     claims: tuple[Claim, ...]
     statements: tuple[Statement, ...] = ()
     networks: Networks | None = None
+    article: Article = NO_ARTICLE
 
     def __repr__(self) -> str:
         return (

@@ -8,10 +8,13 @@ cannot be drawn, becomes a sentence instead.
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
+import re
 import shutil
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -19,7 +22,7 @@ from typing import Any, Literal, get_args
 from attnlab.drawing import pictures, theme
 from attnlab.drawing.specs import plain, spec_of
 from attnlab.lab.fault import describe
-from attnlab.lab.study import Figure, Missing, Study, View
+from attnlab.lab.study import Figure, Grid, Missing, Study, View
 from attnlab.report import text
 
 Format = Literal["png", "pdf"]
@@ -28,6 +31,8 @@ FROM_SVG: dict[Format, tuple[str, Callable[[str], bytes]]] = {
     "png": ("PNG", pictures.png_of),
     "pdf": ("PDF", pictures.pdf_of),
 }
+WIDTH = re.compile(r'<svg[^>]* width="([\d.]+)"')
+WIDE = 700.0  # a single plot is 600 wide, with its axes below this
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class Drawn:
     """What a page needs to know of a figure.
 
     `missing` names a cell that was not computed, `fault` says why the figure could not be drawn;
-    both are empty when it was.
+    both are empty when it was. One without rows has neither, and no files.
     """
 
     id: str
@@ -47,17 +52,27 @@ class Drawn:
     rows: int = 0
     missing: str = ""
     fault: str = ""
+    width: float = 0.0  # of the picture, in its own units
+    grid: Grid | None = None  # of a figure that is a table
+
+    @property
+    def wide(self) -> bool:
+        """Whether it needs more than half of the page."""
+        return self.width >= WIDE or self.grid is not None
 
 
-def write_figure(
+def start_figure(
     study: Study,
     figure: Figure,
     seen: View,
     site: Path,
+    pool: Executor,
     formats: Sequence[Format] = (),
     before: Path | None = None,
-) -> Drawn:
-    """Draw a figure and write its files.
+) -> Callable[[], Drawn]:
+    """Make the document of a figure, and let its files be written by another thread.
+
+    The function that is returned waits for them.
 
     Parameters
     ----------
@@ -65,6 +80,8 @@ def write_figure(
         The figure, the study that it belongs to and the results that it shows.
     site
         Folder of the report that is being written.
+    pool
+        What writes the files.
     formats
         Pictures to write beside the SVG.
     before
@@ -73,16 +90,36 @@ def write_figure(
     about = (figure.id, f"figure-{text.slug(figure.id)}", figure.title, figure.caption)
     try:
         rows = [plain(row) for row in figure.data(seen)]
+        if not rows:
+            return functools.partial(Drawn, *about)
         spec = {"description": figure.caption, **spec_of(figure.draw, rows)}
-        stem = f"figures/{text.slug(study.name)}-{text.slug(figure.id)}"
-        files = _write(rows, theme.themed(spec), site, stem, formats, before)
+        tabled = study.article.tables.get(figure.id)
+        grid = tabled(rows) if tabled else None
     except Missing as cell:
-        return Drawn(*about, missing=str(cell))
+        return functools.partial(Drawn, *about, missing=str(cell))
     except OSError:
         raise  # the disk's fault, not the figure's
     except Exception as reason:  # one figure that cannot be drawn stops no other
-        return Drawn(*about, fault=describe(reason))
-    return Drawn(*about, spec=spec, files=files, rows=len(rows))
+        return functools.partial(Drawn, *about, fault=describe(reason))
+    stem = f"figures/{text.slug(study.name)}-{text.slug(figure.id)}"
+    job = pool.submit(_write, rows, theme.themed(spec), site, stem, formats, before)
+
+    def finish() -> Drawn:
+        try:
+            files, width = job.result()
+        except OSError:
+            raise
+        except Exception as reason:
+            return Drawn(*about, fault=describe(reason))
+        return Drawn(*about, spec=spec, files=files, rows=len(rows), width=width, grid=grid)
+
+    return finish
+
+
+def write_figure(study: Study, figure: Figure, seen: View, site: Path) -> Drawn:
+    """Draw one figure and write its files."""
+    with ThreadPoolExecutor(1) as pool:
+        return start_figure(study, figure, seen, site, pool)()
 
 
 def _write(
@@ -92,13 +129,14 @@ def _write(
     stem: str,
     formats: Sequence[Format],
     before: Path | None,
-) -> dict[str, str]:
-    """Write the files of a figure; label -> path within the site."""
+) -> tuple[dict[str, str], float]:
+    """Write the files of a figure: label -> path within the site; and the picture's width."""
     document = (json.dumps(spec) + "\n").encode()
     same = before if before and _bytes(before / f"{stem}.vl.json") == document else None
     svg = site / f"{stem}.svg"
     if not _copied(same, svg, site):
         svg.write_bytes(pictures.svg_of(spec).encode())
+    found = WIDTH.search(svg.read_text(encoding="utf-8"))
     (site / f"{stem}.csv").write_bytes(as_csv(rows).encode())
     (site / f"{stem}.vl.json").write_bytes(document)
     files = {"data (CSV)": f"{stem}.csv", "SVG": f"{stem}.svg"}
@@ -108,7 +146,8 @@ def _write(
         if not _copied(same, path, site):
             path.write_bytes(convert(svg.read_text(encoding="utf-8")))
         files[label] = f"{stem}.{kind}"
-    return {**files, "spec (JSON)": f"{stem}.vl.json"}
+    width = float(found[1]) if found else 0.0
+    return {**files, "spec (JSON)": f"{stem}.vl.json"}, width
 
 
 def as_csv(rows: Sequence[dict[str, Any]]) -> str:

@@ -1,4 +1,4 @@
-"""The report as a static site: an index with the whole ledger, and a page for each study.
+"""The report as a static site: a front page, the ledger, and an article for each study.
 
 It opens from disk with no network and no server: scripts are local and classic, the figures'
 documents are inside the pages, and every page reads without JavaScript. Where nothing has changed
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,11 +22,13 @@ from attnlab.lab.ledger import Judged
 from attnlab.lab.progress import meter
 from attnlab.lab.store import Store
 from attnlab.report import figures, pages, state
+from attnlab.report.article import Chapter
 from attnlab.report.folder import check_folder, replacing
 from attnlab.report.provenance import provenance_of
 
 ASSETS = Path(__file__).parent / "assets"
-RESERVED = {"index", "assets", "figures"}
+RESERVED = {"index", "ledger", "assets", "figures"}
+ASSET_KINDS = (".css", ".js", ".ttf", ".txt")
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ def write_report(
     _check([each.plan.study for each in judged])
     out = Path(out)
     target = out.expanduser().resolve()
-    known = state.state_of(store, judged, notes, formats)
+    known = state.state_of(store, [each.plan for each in judged], notes, formats)
     if state.up_to_date(target, known):
         check_folder(out)
         return Report(out / "index.html")
@@ -76,20 +79,28 @@ def write_report(
     with (
         replacing(out) as folder,
         meter(console or Console(quiet=True), "report", total, total) as progress,
+        ThreadPoolExecutor(1) as pool,  # draws while this thread makes the next documents
     ):
         (folder / "figures").mkdir()
-        write_assets(folder / "assets", before)
-        chapters = []
-        for each in judged:
-            study = each.plan.study
-            drawn = []
-            for figure in study.figures:
-                drawn.append(
-                    figures.write_figure(study, figure, each.view, folder, formats, before)
+        assets = pool.submit(write_assets, folder / "assets", before)
+        started = [
+            [
+                figures.start_figure(
+                    each.plan.study, figure, each.view, folder, pool, formats, before
                 )
-                progress.advance(figure.id)
+                for figure in each.plan.study.figures
+            ]
+            for each in judged
+        ]
+        chapters = []
+        for each, waiting in zip(judged, started, strict=True):
+            drawn = []
+            for finish in waiting:
+                drawn.append(finish())
+                progress.advance(drawn[-1].id)
             origin = provenance_of(store, each.plan, each.view)
-            chapters.append(pages.Chapter(study, each.ledger, drawn, origin))
+            chapters.append(Chapter(each.plan.study, each.ledger, drawn, origin))
+        assets.result()
         scale, seed = (judged[0].plan.scale, judged[0].plan.seed) if judged else ("quick", 0)
         edition = pages.Edition(scale, seed, chapters, tuple(notes))
         for name, html in pages.render(edition).items():
@@ -134,7 +145,7 @@ def write_assets(folder: Path, before: Path | None = None) -> None:
     """
     folder.mkdir()
     for path in sorted(ASSETS.iterdir()):
-        if path.suffix in (".css", ".js"):
+        if path.suffix in ASSET_KINDS:
             shutil.copyfile(path, folder / path.name)
     looks = {scheme: theme.config(scheme) for scheme in ("light", "dark")}
     (folder / "theme.js").write_text(f"window.attnlabTheme = {json.dumps(looks)};\n")

@@ -17,9 +17,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from attnlab.lab.ledger import Judged
 from attnlab.lab.store import Store
-from attnlab.lab.study import Study
+from attnlab.lab.study import Plan, Study
 from attnlab.report.folder import MARKER
 
 DRAWS = ("altair", "vl-convert-python", "jinja2", "markupsafe")
@@ -28,7 +27,7 @@ SOURCES = {".py", ".html", ".js", ".css"}
 
 
 def state_of(
-    store: Store, judged: Sequence[Judged], notes: Sequence[str], formats: Sequence[str]
+    store: Store, plans: Sequence[Plan], notes: Sequence[str] = (), formats: Sequence[str] = ()
 ) -> str:
     """A digest of everything that a report shows or is drawn by."""
     known: dict[str, Any] = {
@@ -38,13 +37,13 @@ def state_of(
         "runs": sorted((p.name, p.stat().st_size) for p in store.root.glob("runs/*.jsonl")),
         "studies": [
             {
-                "name": each.plan.study.name,
-                "scale": each.plan.scale,
-                "seed": each.plan.seed,
-                "parts": store.names(each.plan.cells.values()),
-                "sources": [_digest(folder) for folder in sorted(_folders(each.plan.study))],
+                "name": each.study.name,
+                "scale": each.scale,
+                "seed": each.seed,
+                "parts": store.names(each.cells.values()),
+                "sources": [_digest(folder) for folder in sorted(_folders(each.study))],
             }
-            for each in judged
+            for each in plans
         ],
     }
     return hashlib.sha256(json.dumps(known).encode()).hexdigest()

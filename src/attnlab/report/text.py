@@ -10,6 +10,14 @@ if TYPE_CHECKING:
 
 ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5}(?:v\d+)?)")
 UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+LETTER = "A-Za-zα-ωΑ-Ω"
+WORD = rf"[{LETTER}0-9]+(?:[./][{LETTER}0-9]+)*"
+PIECES = re.compile(
+    r"\$(?P<tex>[^$]+)\$"
+    r"|`(?P<code>[^`]+)`"
+    rf"|(?<![{LETTER}0-9])(?P<base>[{LETTER}])_(?P<sub>\{{[^}}]*\}}|[{LETTER}0-9]+)"
+    rf"|\^(?P<sup>\{{[^}}]*\}}|\([^()]*\)|[-−]?{WORD})"
+)
 
 
 def value(given: Any, digits: int = 4) -> str:
@@ -44,6 +52,37 @@ def linked(source: str) -> Markup:
     return Markup("").join([*pieces, escape(source[end:])])
 
 
+def rendered(words: str) -> Markup:
+    """A text with its mathematics: TeX between dollar signs, x_1 and x^2 elsewhere, and `code`.
+
+    All else is text. TeX that is not rendered stays as it was written.
+    """
+    from markupsafe import Markup, escape
+
+    pieces, end = [], 0
+    for found in PIECES.finditer(words):
+        pieces += [escape(words[end : found.start()]), Markup(_piece(found))]
+        end = found.end()
+    return Markup("").join([*pieces, escape(words[end:])])
+
+
+def _piece(found: re.Match[str]) -> str:
+    from html import escape
+
+    from attnlab.report.mathml import mathml
+
+    if found["tex"]:
+        try:
+            return mathml(found["tex"])
+        except ValueError:
+            return escape(found[0])
+    if found["code"]:
+        return f"<code>{escape(found['code'])}</code>"
+    if found["base"]:
+        return f"<i>{found['base']}</i><sub>{escape(found['sub'].strip('{}'))}</sub>"
+    return f"<sup>{escape(found['sup'].strip('{}()'))}</sup>"
+
+
 def paragraphs(text: str) -> list[str]:
     return [" ".join(part.split()) for part in re.split(r"\n\s*\n", text.strip()) if part.strip()]
 
@@ -58,3 +97,8 @@ def duration(seconds: float) -> str:
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def sentences(words: str) -> list[str]:
+    """A text cut after each full stop that ends a sentence."""
+    return [part for part in re.split(r"(?<=[.!?])\s+(?=[A-Z])", " ".join(words.split())) if part]

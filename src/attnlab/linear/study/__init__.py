@@ -29,12 +29,14 @@ from attnlab.linear.study import (
 from attnlab.linear.study.cells import KINDS
 from attnlab.linear.study.cells_full import FULL_KINDS
 from attnlab.linear.study.grids_full import cells
+from attnlab.linear.study.introduction import ARTICLE
 from attnlab.linear.study.networks import LinearNetworks
 from attnlab.linear.study.results import naming_a_scale
 from attnlab.linear.study.statements import STATEMENTS
 
 study = Study(
     name="linear",
+    article=ARTICLE,
     networks=LinearNetworks(),
     title="Linear transformers as in-context learners",
     source="Vladymyrov, von Oswald, Sandler, Ge, “Linear Transformers are Versatile In-Context "
@@ -42,9 +44,9 @@ study = Study(
     summary="Layers of attention without softmax solve regression problems in context, although "
     "every sequence has a noise level of its own. The paper interprets the layers as a regression "
     "with momentum, and compares three trained families with ridge regressions that estimate the "
-    "noise. Here the theorems are checked, and GD++ and DIAG are trained on this machine. AXIS, a "
-    "family of ours between DIAG and FULL, ships with the package and is evaluated on this "
-    "machine. The Bayes predictor is added to every comparison.",
+    "noise. Here the theorems are checked, and GD++ and DIAG are trained on this machine. Networks of "
+    "the paper's FULL family, and of AXIS, a family of ours between DIAG and FULL, ship with the "
+    "package and are evaluated on this machine. The Bayes predictor is added to every comparison.",
     kinds=(*KINDS, *FULL_KINDS),
     cells=cells,
     figures=(

@@ -4,6 +4,7 @@
   "use strict";
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const manyRows = 5000;
+  const axis = 70; // a legend begins to the right of the axis
 
   const figures = Array.from(document.querySelectorAll("figure.figure"))
     .filter((figure) => figure.querySelector("script.spec"))
@@ -31,10 +32,11 @@
     return result;
   }
 
-  function look(columns) {
+  function look(columns, width) {
     const config = structuredClone(window.attnlabTheme[dark.matches ? "dark" : "light"]);
     config.background = "transparent";
     config.legend.columns = columns;
+    if (width < 560) config.axis.labelLimit = 110;
     return config;
   }
 
@@ -44,12 +46,18 @@
     return Math.max(0, ...own, ...groups.map(widestLegend));
   }
 
-  function embed(item, target, columns) {
-    const spec = window.attnlabFit(JSON.parse(item.spec), item.width);
+  function widthOf(target) {
+    const picture = target.querySelector("svg, canvas");
+    return picture ? Number.parseFloat(picture.getAttribute("width")) / (picture.tagName === "CANVAS" ? window.devicePixelRatio : 1) : 0;
+  }
+
+  function embed(item, target, columns, excess) {
+    const spec = window.attnlabFit(JSON.parse(item.spec), item.width, excess);
     return window.vegaEmbed(target, dark.matches ? inverted(spec) : spec, {
       actions: false,
       renderer: Number(item.chart.dataset.rows) > manyRows ? "canvas" : "svg",
-      config: look(columns),
+      config: look(columns, item.width),
+      logLevel: 1, // errors; an empty panel is no news
       tooltip: { theme: dark.matches ? "dark" : "light" },
     });
   }
@@ -60,12 +68,17 @@
     const target = document.createElement("div");
     try {
       let columns = Math.max(1, Math.floor(item.width / 120));
-      let result = await embed(item, target, columns);
-      // How wide a legend is shows only when it is drawn.
-      while (columns > 1 && widestLegend(result.view.scenegraph().root) > item.width) {
-        columns = Math.floor(columns / 2);
+      let excess = 0;
+      let result = await embed(item, target, columns, excess);
+      // How wide a legend or an axis is shows only when it is drawn.
+      for (let again = 0; again < 4; again += 1) {
+        const over = Math.ceil(widthOf(target) - item.width);
+        const legend = columns > 1 && widestLegend(result.view.scenegraph().root) + axis > item.width;
+        if (!legend && over <= 0) break;
+        if (legend) columns = Math.floor(columns / 2);
+        else excess += over + 2;
         result.finalize();
-        result = await embed(item, target, columns);
+        result = await embed(item, target, columns, excess);
       }
       if (item.view) item.view.finalize();
       item.view = result;
