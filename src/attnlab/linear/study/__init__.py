@@ -44,7 +44,7 @@ study = Study(
     summary="Layers of attention without softmax solve regression problems in context, although "
     "every sequence has a noise level of its own. The paper interprets the layers as a regression "
     "with momentum, and compares three trained families with ridge regressions that estimate the "
-    "noise. Here the theorems are checked, and GD++ and DIAG are trained on this machine. Networks of "
+    "noise. Here the theorems are checked, and GD++ and DIAG are trained here. Networks of "
     "the paper's FULL family, and of AXIS, a family of ours between DIAG and FULL, ship with the "
     "package and are evaluated on this machine. The Bayes predictor is added to every comparison.",
     kinds=(*KINDS, *FULL_KINDS),
