@@ -157,7 +157,7 @@ def _degree_claim(degree: int) -> Claim:
         f"With r = {degree} the transformers and their equivalent models differ by the gap that "
         "finite size predicts, up to 1/d (ReLU target, n = 1.5 d²).",
         lambda view: _degree(view, degree),
-        ("fig-2b",),
+        ("degrees", "fig-2b"),
     )
 
 
@@ -194,6 +194,6 @@ CLAIMS = (
         f"{DEMIR}, after Theorem 3",
         "A small finite degree suffices: one of r = 1, 2 and 4 agrees with the transformers.",
         _small_degree,
-        ("fig-2b",),
+        ("degrees", "fig-2b"),
     ),
 )
