@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from attnlab.lab.study import Claim, Judgement, View
+from attnlab.lab.study import Claim, Judgement, Resolution, View
 from attnlab.rank.study import grids_theory
-from attnlab.stats import line
+from attnlab.stats import LEVEL, Estimate, agree, line
 
 PAPER = "Amsel, Yehudai, Bruna"
+LEAST_ERROR = 1 / 20
 C1, C2 = 0.5, 1.0  # constants of Theorem 4 with which it is judged
 PROVED = "exact: the lower bound at b = (0, 0), for weights with Maurey's argument"
 
@@ -37,6 +38,21 @@ def _theorem_4(view: View) -> Judgement:
         "The theorem allows any b. With b = (0, 0) the target is that of Theorem 2 on a sphere of "
         "radius √d, so that the error is d times as large and our bound applies.",
         grade="exact",
+    )
+
+
+def _layer(view: View) -> Judgement:
+    cell = grids_theory.theorem_4_layer(view.seed)
+    row, (d, H) = view.row(cell), (cell.config.d, cell.config.heads)
+    compared = agree(Estimate(row.error, row.standard_error, cell.config.samples), row.exact)
+    return Judgement(
+        "holds" if compared.agrees and row.error - compared.allowed > LEAST_ERROR else "fails",
+        f"{H} random heads of rank 1 at d = {d}: {row.error:.3f} ± {row.standard_error:.3f}",
+        f"d times the exact error of rank-one-exact, {row.exact:.3f}; above 1/20",
+        f"within {compared.threshold:.2f} standard errors (level {LEVEL:g})",
+        "Points are orthogonal with norm √d, y is normal and b = (0, 0).",
+        grade="exact",
+        resolution=Resolution(compared.allowed / row.exact, 0.5, "of the error"),
     )
 
 
@@ -111,6 +127,14 @@ CLAIMS = (
         "error above 1/20.",
         _theorem_4,
         ("theorem-4",),
+    ),
+    Claim(
+        "theorem-4-layer",
+        "ours, about Theorem 4",
+        "On the law of Theorem 4 with b = (0, 0) the error of a layer is d times that on unit "
+        "vectors.",
+        _layer,
+        ours=True,
     ),
     Claim(
         "theorem-4-near-full-rank",
