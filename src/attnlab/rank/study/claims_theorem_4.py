@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from attnlab.lab.study import Claim, Judgement, Resolution, View
 from attnlab.rank.study import grids_theory
+from attnlab.rank.study.cells_printed import BiasedNeedRow
 from attnlab.stats import LEVEL, Estimate, agree, line
 
 PAPER = "Amsel, Yehudai, Bruna"
@@ -15,10 +16,10 @@ C1, C2 = 0.5, 1.0  # constants of Theorem 4 with which it is judged
 PROVED = "exact: the lower bound at b = (0, 0), for weights with Maurey's argument"
 
 
-def _printed(row: object) -> float:
+def _printed(row: BiasedNeedRow) -> float:
     from attnlab.rank.theory.biased_bound import printed
 
-    return printed(row.d, row.rank, C1, C2)  # pyright: ignore[reportAttributeAccessIssue]
+    return printed(row.d, row.rank, C1, C2)
 
 
 def _theorem_4(view: View) -> Judgement:
@@ -26,7 +27,8 @@ def _theorem_4(view: View) -> Judgement:
     least = min(row.log_weight - _printed(row) for row in rows)
     widest = [row for row in rows if row.d == 64]
     slope = line([row.d - row.rank for row in widest], [row.log_weight for row in widest]).slope
-    # Below r = d - 1 nothing is left to show: H max||V_h|| < 1/2 leaves an error of d/4.
+    # For r >= d - 1 the limit is below 1/2 at all d >= 3, and the answer is too short: its error is
+    # at least d/4.
     trivial = math.exp(C1) / (C2 * 3**2) <= 0.5
     return Judgement(
         "holds" if least >= 0 and trivial else "fails",
