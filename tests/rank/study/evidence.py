@@ -129,6 +129,9 @@ def rows_of(cell):
             questions_sampled.CoordinateHeadsRow(d, plateau(d), 0.0012, plateau(d))
             for d in COORDINATE_DIMENSIONS
         ]
+    if kind == "rank_theorem_4_heads":
+        exact = 8 * cells_bounds.run_rank_one(cells_bounds.RankOne(c.d, c.heads)).exact
+        return [questions_sampled.TheoremFourHeadsResult(exact, 0.02 * exact, exact)]
     assert kind == "rank_built"
     return [built_row(c)]
 

@@ -112,6 +112,10 @@ BROKEN = {
         ("pair_distance", None, {"below": 0.0}),
     ],
     "theorem-4": [("theorem_4", None, {"log_weight": lambda v, row: v / 8})],
+    "theorem-4-layer": [
+        ("theorem_4_heads", None, {"error": 0.04}),
+        ("theorem_4_heads", None, {"exact": lambda v, row: v / 8}),
+    ],
     "theorem-4-near-full-rank": [
         ("theorem_4", None, {"log_weight": lambda v, row: v / 4}),
         ("theorem_4", None, {"log_weight": 100.0}),

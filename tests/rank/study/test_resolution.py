@@ -89,6 +89,7 @@ def bounded(view, c, off):
 BREAKS = {
     "fact-1": ("quick", scaled("softmax", "error", lambda c: c.setting == "independent")),
     "fact-3": ("quick", scaled("softmax", "error", lambda c: c.setting != "independent")),
+    "theorem-4-layer": ("quick", scaled("theorem_4_heads", "error")),
     "theorem-7": (
         "quick",
         lambda view, off: changed(

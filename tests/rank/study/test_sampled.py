@@ -7,9 +7,9 @@ import pytest
 from attnlab.errors import UserError
 from attnlab.lab.part import compute, decode
 from attnlab.rank.study.cells_identities import IDENTITIES, ROUNDING, Identities, identities
-from attnlab.rank.study.cells_sampled import single_heads, softmax
+from attnlab.rank.study.cells_sampled import single_heads, softmax, theorem_4_heads
 from attnlab.rank.study.compute_sampled import SCALES, SINGLE_DIMENSIONS
-from attnlab.rank.study.questions_sampled import SingleHeads, SoftmaxCurve
+from attnlab.rank.study.questions_sampled import SingleHeads, SoftmaxCurve, TheoremFourHeads
 from attnlab.rank.theory.majority_vote import single_head_probability
 from attnlab.stats import Estimate, agree, agreement
 
@@ -50,6 +50,11 @@ def test_identities_hold_to_rounding_and_what_is_none_does_not(seed):
     for name, difference in found.items():
         assert (difference > ROUNDING) == (name in none), name
     assert math.isfinite(max(found.values()))
+
+
+def test_the_law_of_theorem_4_multiplies_errors_by_d(seed):
+    row = theorem_4_heads.run(TheoremFourHeads(5, 6, 2000, seed))
+    assert agree(Estimate(row.error, row.standard_error), row.exact).agrees
 
 
 def test_bad_input_is_one_sentence():

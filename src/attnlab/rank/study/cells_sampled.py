@@ -10,6 +10,8 @@ from attnlab.rank.study.questions_sampled import (
     SingleHeads,
     SoftmaxCurve,
     SoftmaxRow,
+    TheoremFourHeads,
+    TheoremFourHeadsResult,
 )
 
 
@@ -31,9 +33,18 @@ def run_coordinate_heads(config: CoordinateHeads) -> Outcome[CoordinateHeadsRow]
     return Outcome(coordinate_rows(config))
 
 
+def run_theorem_4_heads(config: TheoremFourHeads) -> TheoremFourHeadsResult:
+    from attnlab.rank.study.compute_sampled import theorem_4_result
+
+    return theorem_4_result(config)
+
+
 softmax = CellKind("rank_softmax", SoftmaxCurve, SoftmaxRow, run_softmax)
 single_heads = CellKind("rank_single_heads", SingleHeads, SingleHeadRow, run_single_heads)
 coordinate_heads = CellKind(
     "rank_coordinate_heads", CoordinateHeads, CoordinateHeadsRow, run_coordinate_heads
 )
-KINDS = (softmax, single_heads, coordinate_heads)
+theorem_4_heads = CellKind(
+    "rank_theorem_4_heads", TheoremFourHeads, TheoremFourHeadsResult, run_theorem_4_heads
+)
+KINDS = (softmax, single_heads, coordinate_heads, theorem_4_heads)

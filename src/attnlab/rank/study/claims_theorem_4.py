@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from attnlab.lab.study import Claim, Judgement, View
+from attnlab.lab.study import Claim, Judgement, Resolution, View
 from attnlab.rank.study import grids_theory
-from attnlab.stats import line
+from attnlab.rank.study.cells_printed import BiasedNeedRow
+from attnlab.stats import LEVEL, Estimate, agree, line
 
 PAPER = "Amsel, Yehudai, Bruna"
+LEAST_ERROR = 1 / 20
 C1, C2 = 0.5, 1.0  # constants of Theorem 4 with which it is judged
 PROVED = "exact: the lower bound at b = (0, 0), for weights with Maurey's argument"
 
 
-def _printed(row: object) -> float:
+def _printed(row: BiasedNeedRow) -> float:
     from attnlab.rank.theory.biased_bound import printed
 
-    return printed(row.d, row.rank, C1, C2)  # pyright: ignore[reportAttributeAccessIssue]
+    return printed(row.d, row.rank, C1, C2)
 
 
 def _theorem_4(view: View) -> Judgement:
@@ -25,7 +27,8 @@ def _theorem_4(view: View) -> Judgement:
     least = min(row.log_weight - _printed(row) for row in rows)
     widest = [row for row in rows if row.d == 64]
     slope = line([row.d - row.rank for row in widest], [row.log_weight for row in widest]).slope
-    # Below r = d - 1 nothing is left to show: H max||V_h|| < 1/2 leaves an error of d/4.
+    # For r >= d - 1 the limit is below 1/2 at all d >= 3, and the answer is too short: its error is
+    # at least d/4.
     trivial = math.exp(C1) / (C2 * 3**2) <= 0.5
     return Judgement(
         "holds" if least >= 0 and trivial else "fails",
@@ -37,6 +40,21 @@ def _theorem_4(view: View) -> Judgement:
         "The theorem allows any b. With b = (0, 0) the target is that of Theorem 2 on a sphere of "
         "radius √d, so that the error is d times as large and our bound applies.",
         grade="exact",
+    )
+
+
+def _layer(view: View) -> Judgement:
+    cell = grids_theory.theorem_4_layer(view.seed)
+    row, (d, H) = view.row(cell), (cell.config.d, cell.config.heads)
+    compared = agree(Estimate(row.error, row.standard_error, cell.config.samples), row.exact)
+    return Judgement(
+        "holds" if compared.agrees and row.error - compared.allowed > LEAST_ERROR else "fails",
+        f"{H} random heads of rank 1 at d = {d}: {row.error:.3f} ± {row.standard_error:.3f}",
+        f"d times the exact error of rank-one-exact, {row.exact:.3f}; above 1/20",
+        f"within {compared.threshold:.2f} standard errors (level {LEVEL:g})",
+        "Points are orthogonal with norm √d, y is normal and b = (0, 0).",
+        grade="exact",
+        resolution=Resolution(compared.allowed / row.exact, 0.5, "of the error"),
     )
 
 
@@ -111,6 +129,14 @@ CLAIMS = (
         "error above 1/20.",
         _theorem_4,
         ("theorem-4",),
+    ),
+    Claim(
+        "theorem-4-layer",
+        "ours, about Theorem 4",
+        "On the law of Theorem 4 with b = (0, 0) the error of a layer is d times that on unit "
+        "vectors.",
+        _layer,
+        ours=True,
     ),
     Claim(
         "theorem-4-near-full-rank",

@@ -12,7 +12,9 @@ from attnlab import arguments
 from attnlab.compiling import fast_compile
 from attnlab.lab.cell import seed_of
 from attnlab.rank.models.linear_heads import linear_heads
+from attnlab.rank.models.rank_one_heads import random_heads
 from attnlab.rank.problem import NeighbourPrompt, Neighbours
+from attnlab.rank.simulation import error
 from attnlab.rank.study.draws import in_single_precision, key_of
 from attnlab.rank.study.questions_sampled import (
     SETTINGS,
@@ -22,9 +24,11 @@ from attnlab.rank.study.questions_sampled import (
     SingleHeads,
     SoftmaxCurve,
     SoftmaxRow,
+    TheoremFourHeads,
+    TheoremFourHeadsResult,
 )
 from attnlab.rank.theory.full_rank import softmax_limit, softmax_limit_of_theorem_4
-from attnlab.rank.theory.upper_bound import plateau
+from attnlab.rank.theory.upper_bound import exact_error, plateau
 from attnlab.stats import Estimate
 
 SCALES = (64.0, 256.0, 1024.0)
@@ -106,6 +110,18 @@ def coordinate_rows(config: CoordinateHeads) -> list[CoordinateHeadsRow]:
         found = Estimate.of(((linear_heads(X, y) - target) ** 2).sum(1))
         rows.append(CoordinateHeadsRow(d, found.value, found.standard_error, plateau(d)))
     return rows
+
+
+@in_single_precision
+def theorem_4_result(config: TheoremFourHeads) -> TheoremFourHeadsResult:
+    """The error of random heads where points have norm sqrt(d) and y is normal."""
+    heads = random_heads(config.d, config.heads, seed_of(config))
+    problem = Neighbours(
+        config.d, 2, points="orthonormal", radius=math.sqrt(config.d), source="normal"
+    )
+    found = error(heads, problem, key_of(config), config.samples)
+    exact = config.d * exact_error(heads).value
+    return TheoremFourHeadsResult(found.value, found.standard_error, exact)
 
 
 def _unit(v: np.ndarray) -> np.ndarray:

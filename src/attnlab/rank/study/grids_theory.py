@@ -25,7 +25,12 @@ from attnlab.rank.study.cells_printed import (
     high_dimension,
     pair_distances,
 )
-from attnlab.rank.study.cells_sampled import coordinate_heads, single_heads, softmax
+from attnlab.rank.study.cells_sampled import (
+    coordinate_heads,
+    single_heads,
+    softmax,
+    theorem_4_heads,
+)
 from attnlab.rank.study.cells_theory import (
     DecayCurve,
     PublicSizes,
@@ -34,7 +39,12 @@ from attnlab.rank.study.cells_theory import (
 )
 from attnlab.rank.study.questions_adversary import Adversary
 from attnlab.rank.study.questions_built import Built, Construction
-from attnlab.rank.study.questions_sampled import CoordinateHeads, SingleHeads, SoftmaxCurve
+from attnlab.rank.study.questions_sampled import (
+    CoordinateHeads,
+    SingleHeads,
+    SoftmaxCurve,
+    TheoremFourHeads,
+)
 
 SCALES_C = (1.0, 4.0, 16.0, 64.0, 256.0)
 
@@ -155,6 +165,11 @@ def theorem_4(near_full: bool = False) -> Cell:
     return biased_need(BiasedNeed(near_full), cost=2.0)
 
 
+def theorem_4_layer(seed: int) -> Cell:
+    """Heads of rank 1 on the law of Theorem 4."""
+    return theorem_4_heads(TheoremFourHeads(seed=seed), cost=10.0)
+
+
 def features_cell() -> Cell:
     """How many random features are enough."""
     return features(RandomFeatures(), cost=2.0)
@@ -201,7 +216,7 @@ def cells(scale: Scale, seed: int) -> list[Cell]:
         [vote_below_bound(), size_cell(), features_cell(), distance_cell(), identity_cell(seed)],
         [theorem_2_high_accuracy(), theorem_4(), theorem_4(near_full=True)],
         [theorem_2_high_dimension(), theorem_2_high_dimension(rank_one=True)],
-        [coordinate_cell(seed), single_head_cell(seed)],
+        [coordinate_cell(seed), single_head_cell(seed), theorem_4_layer(seed)],
         vote_laws(),
         *(bound_curves(rank) for rank in BOUND_RANKS),
         ridge_cells(seed),

@@ -1,7 +1,8 @@
 """Networks and single heads that are sampled by the thousand, several sizes in one cell.
 
-Facts 1 and 3 with a softmax, one voting head of Theorem 7, and d heads that see one coordinate
-each. The constructions that are sampled at one size are in `questions_built`.
+Facts 1 and 3 with a softmax, one voting head of Theorem 7, d heads that see one coordinate each,
+and heads on the law of Theorem 4. The constructions that are sampled at one size are in
+`questions_built`.
 """
 
 from __future__ import annotations
@@ -72,6 +73,29 @@ class CoordinateHeadsRow:
     """The error of d heads, and the exact one."""
 
     d: int
+    error: float
+    standard_error: float
+    exact: float
+
+
+@dataclass(frozen=True)
+class TheoremFourHeads:
+    """Random heads of rank 1 with their best values, on the law of Theorem 4 with b = (0, 0)."""
+
+    d: int = 8
+    """Dimension."""
+    heads: int = 32
+    """Number of heads H."""
+    samples: int = 4000
+    """Number of prompts."""
+    seed: int = 0
+    """Seed of the heads and the prompts."""
+
+
+@dataclass(frozen=True)
+class TheoremFourHeadsResult:
+    """The sampled error, and d times the exact error on unit vectors."""
+
     error: float
     standard_error: float
     exact: float

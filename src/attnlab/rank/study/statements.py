@@ -242,6 +242,7 @@ BIASED = (
         "H max‖V_h‖ ≤ exp(c₁(d − r))/(c₂ d²) have an error above 1/20, for orthogonal points of "
         "norm √d and y normal.",
         ("theorem-4",),
+        beside=("theorem-4-layer",),
     ),
     Statement(
         "theorem-4-near-full-rank",
