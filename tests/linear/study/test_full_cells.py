@@ -6,7 +6,7 @@ import pytest
 from attnlab.errors import UserError
 from attnlab.lab.part import compute, decode, decode_weights
 from attnlab.linear.study import compute_full, grids_full
-from attnlab.linear.study.cells_full import full_evaluation, full_training
+from attnlab.linear.study.cells_full import full_training
 from attnlab.linear.study.full_results import rank_two_by_chance
 from attnlab.linear.study.questions_full import (
     FullEvaluation,
@@ -73,15 +73,15 @@ def test_the_best_start_is_chosen_by_recorded_loss_and_its_standard_error(shippe
     assert shipped.best("uniform:2", 2) == 0
     digest = shipped.digest("uniform:2")
     config = FullEvaluation(**SMALL, weights=digest)
-    (row,) = [r for r in full_evaluation.run(config).rows if r.read == 2 and r.sigma is None]
+    (row,) = [r for r in compute_full.evaluation(config).rows if r.read == 2 and r.sigma is None]
     assert (row.start, row.steady_starts, row.trained_starts) == (0, 1, 3)
-    every = full_evaluation.run(FullEvaluation(**SMALL, networks="every", weights=digest)).rows
+    every = compute_full.evaluation(FullEvaluation(**SMALL, networks="every", weights=digest)).rows
     assert {r.start: r.selection for r in every} == {0: 0.53, 1: 1.0, 2: None}
 
 
 def test_networks_of_another_file_are_refused(shipped):
     with pytest.raises(UserError, match=r"^weights must be the digest of the FULL networks, '"):
-        full_evaluation.run(FullEvaluation(**SMALL, weights="0" * 16))
+        compute_full.evaluation(FullEvaluation(**SMALL, weights="0" * 16))
     with pytest.raises(UserError, match=r"^noise must be one of uniform:2 for the FULL networks"):
         compute_full.matrices(FullMatrices("uniform:9", 2))
 

@@ -34,6 +34,16 @@ def test_the_best_of_five_is_the_least_loss_plus_three_standard_errors():
         assert held.best(law, 7) == min(finite, key=finite.__getitem__)
 
 
+def test_a_network_comes_with_its_problem_and_its_loss():
+    held = full_networks()
+    best = held.network("uniform:5", 7)
+    assert best.problem is not None
+    assert best.loss is not None
+    assert (best.family, best.depth, best.problem.d, best.problem.n) == ("FULL", 7, 10, 20)
+    assert best.loss.value == held.record("uniform:5", 7, held.best("uniform:5", 7))["loss"]
+    assert held.network("uniform:5", 4, recipe="paper").about["steps"] == 200_000
+
+
 def test_the_page_has_the_recorded_numbers():
     held = full_networks()
     text = (ROOT / "docs" / "linear.md").read_text(encoding="utf-8")

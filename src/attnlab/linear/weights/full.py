@@ -21,12 +21,17 @@ import safetensors.numpy
 
 from attnlab.errors import AttnlabError, UserError
 from attnlab.files import write_whole, writer_name
+from attnlab.linear.models.network import Network
 from attnlab.linear.models.weights import FullWeights
+from attnlab.linear.noise import NoiseLaw, parse_noise
+from attnlab.linear.problem import NoisyRegression
+from attnlab.linear.training.full_networks import STEADY
+from attnlab.stats.estimate import Estimate
 from attnlab.tensor_files import Tensor, read_header
 
 FILE = Path(__file__).parent / "linear_full.safetensors"
 FORMAT = "attnlab linear FULL, all entries free"
-STEADY = 0.05  # of the mean, the largest standard error without a heavy tail
+TOKENS = 20  # of every context in training
 RECIPE = "clipped"  # the recipe of all laws and depths
 
 
@@ -92,6 +97,32 @@ class FullNetworks:
         if not seeds:
             raise UserError(f"There is no FULL network of {depth} layers on {law!r}.")
         return min(seeds, key=rank)
+
+    def network(
+        self, noise: NoiseLaw | str, depth: int, seed: int | None = None, recipe: str = RECIPE
+    ) -> Network:
+        """One network with its problem, its recorded loss and what is known about its training.
+
+        Parameters
+        ----------
+        noise
+            The noise law that it was trained on, or the law's name.
+        depth
+            The number of layers.
+        seed
+            Which of the starts; the best one unless it is given.
+        recipe
+            How it was trained: "clipped", or "paper" for the paper's recipe as printed.
+        """
+        law = noise if isinstance(noise, str) else noise.name
+        seed = self.best(law, depth, recipe) if seed is None else seed
+        weights = self.weights(law, depth, seed, recipe)
+        record = self.record(law, depth, seed, recipe)
+        problem = NoisyRegression(weights.P.shape[-1] - 1, TOKENS, parse_noise(law))
+        loss = None
+        if not record["diverged"]:
+            loss = Estimate(record["loss"], record["standard_error"], record["samples"])
+        return Network(weights, problem, loss, {"seed": seed, "recipe": recipe, **record})
 
     def digest(self, law: str, recipe: str = RECIPE) -> str:
         """A hash of a law's networks; results that were computed from other networks differ."""
