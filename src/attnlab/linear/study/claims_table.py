@@ -250,7 +250,7 @@ def _ridges(view: View) -> Judgement:
 
 
 def _noiseless(view: View) -> Judgement:
-    rows = {row.layers: row for row in view.rows(grids.noiseless())}
+    rows = {row.layers: row for row in view.rows(grids.noiseless(view.scale))}
     printed = {depth: PAPER["GD++", depth, NOISELESS] for depth in rows if depth >= STEEP}
     ratios = {depth: rows[depth].whole / paper for depth, paper in printed.items()}
     listed = [

@@ -25,13 +25,13 @@ from attnlab.linear.models.network import Network
 from attnlab.linear.models.weights import FullWeights
 from attnlab.linear.noise import NoiseLaw, parse_noise
 from attnlab.linear.problem import NoisyRegression
+from attnlab.linear.training.full_networks import STEADY
 from attnlab.stats.estimate import Estimate
 from attnlab.tensor_files import Tensor, read_header
 
 FILE = Path(__file__).parent / "linear_full.safetensors"
 FORMAT = "attnlab linear FULL, all entries free"
 TOKENS = 20  # of every context in training
-STEADY = 0.05  # of the mean, the largest standard error without a heavy tail
 RECIPE = "clipped"  # the recipe of all laws and depths
 
 
