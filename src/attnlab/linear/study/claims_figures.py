@@ -12,6 +12,7 @@ from typing import Any
 
 from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import grids, results
+from attnlab.linear.study.claims_models import trained_in_full
 from attnlab.linear.study.claims_profiles import Profile, within
 from attnlab.linear.study.results import MARGIN, UNDECIDED, clearly_below
 from attnlab.stats import Estimate
@@ -47,7 +48,7 @@ def minimum(profile: Profile) -> float:
 
 
 def _last_read(view: View) -> Judgement:
-    found, above, margins = [], [], []
+    found, above, margins, refuted = [], [], [], False
     for model in ("GD++", "DIAG", "FULL"):
         if not results.cells_of(model, grids.U5, view):
             continue
@@ -64,8 +65,9 @@ def _last_read(view: View) -> Judgement:
             margins.append(results.margin(nearest, last))
             if clearly_below(nearest, last):
                 above.append(f"{model} L = {depth}")
+                refuted |= trained_in_full(view, model, grids.U5)
     return Judgement(
-        results.after_training(view, "fails" if above else "holds"),
+        "fails" if refuted else UNDECIDED if above else "holds",
         results.listed(found, most=6),
         "the last layer read has the least loss, at every depth",
         f"{MARGIN:g} standard errors",

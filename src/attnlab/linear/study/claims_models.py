@@ -11,7 +11,7 @@ import math
 from itertools import pairwise
 
 from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
-from attnlab.linear.study import grids, results
+from attnlab.linear.study import full_results, grids, results
 from attnlab.linear.study.results import MARGIN, UNDECIDED, clearly_below
 from attnlab.linear.study.table_1 import LAWS, UNIFORM, law_name
 from attnlab.stats import LEVEL, Estimate, normal_threshold
@@ -23,6 +23,13 @@ CLOSE = 0.02  # our threshold for "close to"
 def shown(loss: Estimate) -> str:
     """A loss as text."""
     return f"{loss.value:.4f}" if math.isfinite(loss.value) else "overflow"
+
+
+def trained_in_full(view: View, model: str, law: str) -> bool:
+    """Whether the networks of a model had the effort of their family, so that they can refute."""
+    if model == "FULL":
+        return full_results.enough(list(full_results.best_rows(view, law).values()))
+    return view.scale != "quick"
 
 
 def _gd_constant(view: View) -> Judgement:

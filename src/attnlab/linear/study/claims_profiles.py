@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import grids, results
-from attnlab.linear.study.claims_models import SOURCE
+from attnlab.linear.study.claims_models import SOURCE, trained_in_full
 from attnlab.linear.study.results import MARGIN, UNDECIDED, at_most, clearly_below
 from attnlab.linear.study.table_1 import LAWS, law_name, trained_range
 from attnlab.stats import Estimate
@@ -127,11 +127,14 @@ def _two_layers(view: View) -> Judgement:
     }
     found = {model: profile for model, profile in found.items() if profile}
     centres = {model: valley(profile) for model, profile in found.items()}
-    good = all(centre is not None for centre in centres.values())
+    other = [model for model, centre in centres.items() if centre is None]
+    verdict: Verdict = UNDECIDED if other else "holds"
+    if any(trained_in_full(view, model, grids.U5) for model in other):
+        verdict = "fails"
     root = math.sqrt(25 / 3)
     seen = max(results.margin(p[s], p[s]) for p in found.values() for s in (0.0, 5.0))
     return Judgement(
-        "holds" if good else "fails",
+        verdict,
         "; ".join(
             f"{model} has its minimum at σ = {min(p, key=lambda s: p[s].value):g} "
             f"({shown_profile(p, [0.0, 5.0])})"
@@ -147,7 +150,7 @@ def _two_layers(view: View) -> Judgement:
 
 
 def _three_layers(view: View) -> Judgement:
-    worse, unclear, margins, count = [], [], [], 0
+    worse, unclear, margins, count, refuted = [], [], [], 0, False
     for model in ("DIAG", "FULL"):
         if not results.cells_of(model, grids.U5, view):
             continue
@@ -160,10 +163,10 @@ def _three_layers(view: View) -> Judgement:
                 margins.append(results.margin(loss, two[sigma]))
                 if clearly_below(two[sigma], loss):
                     worse.append(name)
+                    refuted |= trained_in_full(view, model, grids.U5)
                 elif not clearly_below(loss, two[sigma]):
                     unclear.append(name)
-    verdict: Verdict = "fails" if worse else UNDECIDED if unclear else "holds"
-    verdict = results.after_training(view, verdict)
+    verdict: Verdict = "fails" if refuted else UNDECIDED if worse or unclear else "holds"
     return Judgement(
         verdict,
         f"better than two layers at {count - len(worse) - len(unclear)} of {count} pairs of a "

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
-from attnlab.linear.study import full_results, results
-from attnlab.linear.study.claims_models import SOURCE, shown
+from attnlab.linear.study import results
+from attnlab.linear.study.claims_models import SOURCE, shown, trained_in_full
 from attnlab.linear.study.results import MARGIN, UNDECIDED, at_most
 from attnlab.linear.study.table_1 import CATEGORICAL, PAPER, UNIFORM, law_name
 
@@ -18,13 +18,6 @@ ALIKE = 0.05  # our threshold for "match"
 DEEP = (5, 6, 7)
 MODELS = ("FULL", "DIAG")
 UNCLEAR = 0.5  # ADARR is about 1.5 times TUNEDRR
-
-
-def _trained_in_full(view: View, model: str, law: str, depth: int) -> bool:
-    """Whether a network had the effort of its family, so that its loss can refute."""
-    if model == "DIAG":
-        return view.scale != "quick"
-    return full_results.enough([full_results.best_rows(view, law)[depth]])
 
 
 def _tuned(view: View, law: str) -> Judgement:
@@ -41,7 +34,7 @@ def _tuned(view: View, law: str) -> Judgement:
             name = f"{model} L = {depth}"
             if not at_most(loss, tuned, ALIKE):
                 above.append(name)
-                decisive |= _trained_in_full(view, model, law, depth)
+                decisive |= trained_in_full(view, model, law)
             elif not results.steady(loss) or loss.value > (1 + ALIKE) * tuned.value:
                 unclear.append(name)
             else:

@@ -336,7 +336,7 @@ APPENDIX = (
         "table-1-noiseless",
         "Table 1, σ = 0",
         "table",
-        "The adjusted losses of four to seven layers without noise.",
+        "The adjusted losses of three to seven layers without noise.",
         ("table-1-noiseless",),
     ),
     Statement(
