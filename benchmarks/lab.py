@@ -21,10 +21,12 @@ from rich.console import Console
 
 from attnlab.lab import part
 from attnlab.lab.cell import Cell, CellKind
-from attnlab.lab.engine import InProcess, attempt, open_engine
+from attnlab.lab.engine import Engine, InProcess, open_engine
 from attnlab.lab.query import query
-from attnlab.lab.runner import run_cells
+from attnlab.lab.runner import Summary, run_plans
 from attnlab.lab.store import Store
+from attnlab.lab.study import Plan, Study
+from attnlab.lab.task import attempt
 
 QUIET = Console(quiet=True)
 CELLS = 10_000
@@ -59,9 +61,18 @@ import sys
 spec = importlib.util.spec_from_file_location("lab_benchmark", {file!r})
 lab = sys.modules["lab_benchmark"] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(lab)
-from attnlab.lab.study import Study
-study = Study("benchmark", "Benchmark", "", "", (lab.trivial,), lambda scale, seed: [], (), ())
+study = lab.study
 """
+
+
+study = Study("benchmark", "Benchmark", "", "", (trivial,), lambda scale, seed: [], (), ())
+
+
+def run_cells(cells: list[Cell], store: Store, engine: Engine) -> Summary:
+    """Bring these cells into the store, as `attnlab reproduce` does with those of a study."""
+    plan = Plan(study, "quick", 0, {cell.key: cell for cell in cells})
+    (summary,) = run_plans([plan], store, engine, QUIET)
+    return summary
 
 
 def questions(number: int, wait: float = 0.0) -> list[Cell]:
@@ -76,7 +87,7 @@ def timed(call: Callable[[], object]) -> float:
 
 def fill(root: Path, number: int) -> None:
     """Run the cells and ask for them, as `attnlab reproduce` and `attnlab query` do."""
-    summary = run_cells(questions(number), "benchmark", Store(root), InProcess(), QUIET)
+    summary = run_cells(questions(number), Store(root), InProcess())
     assert (summary.computed, len(summary.failed)) == (number, 0)
 
 
@@ -86,7 +97,7 @@ def ask(root: Path, number: int) -> None:
 
 
 def find(root: Path, number: int) -> None:
-    summary = run_cells(questions(number), "benchmark", Store(root), InProcess(), QUIET)
+    summary = run_cells(questions(number), Store(root), InProcess())
     assert (summary.from_store, summary.computed) == (number, 0)
 
 
@@ -176,9 +187,7 @@ def engines(folder: Path) -> None:
         with open_engine(workers, extra=studies.parent) as engine:
             opened = time.perf_counter() - start
             cells = questions(SLOW, SECONDS)
-            working = timed(
-                lambda: run_cells(cells, "benchmark", Store(folder / name), engine, QUIET)
-            )
+            working = timed(lambda: run_cells(cells, Store(folder / name), engine))
         return opened, working
 
     _, alone = run("alone", 0)

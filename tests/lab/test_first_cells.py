@@ -15,7 +15,6 @@ import pytest
 from attnlab.lab.catalog import load_study, study_names
 from attnlab.papers import STUDIES
 
-
 COMPILES = ("linear", "rank")  # with JAX, in every process anew
 QUICKLY = {
     "XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
