@@ -148,10 +148,14 @@ def test_stages_of_swin_have_their_own_heads_and_widths(tmp_path, rng):
 
 def test_the_differential_transformer_is_refused(tmp_path, rng):
     arrays = llama(random_heads(rng), "model.layers.0.")
-    arrays["model.layers.0.self_attn.lambda_q1"] = np.ones(R)
-    save(tmp_path / "model.safetensors", arrays, "F64")
+    marked = arrays | {"model.layers.0.self_attn.lambda_q1": np.ones(R)}
+    save(tmp_path / "model.safetensors", marked, "F64")
     with pytest.raises(UserError, match=r"DiffLlama, which is not read: .*two softmaxes"):
         read_checkpoint(tmp_path, heads=4)
+    save(tmp_path / "model.safetensors", arrays, "F64")  # as a shard without the mark may be
+    config(tmp_path, model_type="diffllama", hidden_size=D, num_attention_heads=4)
+    with pytest.raises(UserError, match="DiffLlama, which is not read"):
+        read_checkpoint(tmp_path)
 
 
 def test_norms_of_queries_and_keys_are_named_wherever_they_are_kept(tmp_path, rng):

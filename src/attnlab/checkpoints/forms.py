@@ -85,7 +85,7 @@ def factor(matrix: Float[np.ndarray, "d r"], dtype: str = "F64") -> Factor:
     rounding = ROUNDINGS[dtype]
     frobenius = float(np.linalg.norm(matrix))
     error = math.hypot(rounding.relative * frobenius, rounding.absolute * math.sqrt(matrix.size))
-    return _factored(matrix, error)
+    return _factored(matrix, error, frobenius)
 
 
 def product(left: Factor, right: Factor) -> Factor:
@@ -106,11 +106,15 @@ def beside(factors: Sequence[Factor]) -> Factor:
     return _factored(matrix, math.hypot(*(each.error for each in factors)))
 
 
-def _factored(matrix: Float[np.ndarray, "d r"], error: float) -> Factor:
+def _factored(
+    matrix: Float[np.ndarray, "d r"], error: float, frobenius: float | None = None
+) -> Factor:
     qr: Any = scipy.linalg.qr  # its stub does not know what a mode returns
     triangle = qr(matrix, mode="r", check_finite=False)[0][: min(matrix.shape)].copy()
     spectral = float(np.linalg.norm(triangle, 2))
-    return Factor(matrix, triangle, float(np.linalg.norm(matrix)), spectral, error)
+    if frobenius is None:
+        frobenius = float(np.linalg.norm(matrix))
+    return Factor(matrix, triangle, frobenius, spectral, error)
 
 
 def read_form(left: Factor, right: Factor) -> Form:

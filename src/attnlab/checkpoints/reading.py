@@ -33,6 +33,7 @@ from attnlab.checkpoints.names import (
     find_stacks,
     joined,
     listed,
+    shortened,
 )
 from attnlab.checkpoints.reference import RandomHead, random_head
 from attnlab.errors import UserError
@@ -104,8 +105,7 @@ class CheckpointReading:
     def random(self, number: int) -> tuple[RandomHead, RandomHead]:
         """What random heads of a layer's shape have as Q K^T and V O."""
         size = self.sizes[number]
-        with one_thread():
-            return random_head(size.d, size.rank), random_head(size.d, self.value_ranks[number])
+        return random_head(size.d, size.rank), random_head(size.d, self.value_ranks[number])
 
 
 def read_checkpoint(
@@ -137,6 +137,9 @@ def read_checkpoint(
             if progress is not None:
                 progress(done, len(wanted))
             read += _read_layer(each)
+        for cut in (each.cut for each in wanted):  # kept by its shape: drawn here, on one thread
+            random_head(cut.sizes.d, cut.sizes.rank)
+            random_head(cut.sizes.d, cut.value_rank)
     if progress is not None:
         progress(len(wanted), len(wanted))
     cuts = {each.layer.number: each.cut for each in wanted}
@@ -244,7 +247,7 @@ def _own_metadata(tensors: Tensors) -> dict[str, Any]:
     if not isinstance(stated, dict):
         raise UserError(
             f"The metadata {METADATA!r} of {tensors.path} must be a JSON object that names q, k, v "
-            f"and o, got {tensors.metadata[METADATA]!r}."
+            f"and o, got {shortened(tensors.metadata[METADATA])!r}."
         )
     return stated
 

@@ -75,16 +75,16 @@ _LATENT = {
 }
 _ALIBI = "ALiBi"
 _RELATIVE = "relative position bias"
+_DIFFERENCE = (
+    "its output is the difference of two softmaxes over shared pairs of values, so that no head "
+    "has a V O of its own"
+)
 
 SCHEMES = (
     Scheme("GPT-BigCode", _GPT_2, fused="by_head", models=("gpt_bigcode",)),
     Scheme("GPT-2", _GPT_2, "wide_out", "unknown"),
-    Scheme(
-        "DiffLlama",
-        {**_LLAMA, "lambda": "self_attn.lambda_q1"},
-        refused="its output is the difference of two softmaxes over shared pairs of values, so "
-        "that no head has a V O of its own",
-    ),
+    Scheme("DiffLlama", {**_LLAMA, "lambda": "self_attn.lambda_q1"}, refused=_DIFFERENCE),
+    Scheme("DiffLlama", _LLAMA, models=("diffllama",), refused=_DIFFERENCE),
     Scheme("LLaMA", _LLAMA, rotary=True),
     Scheme("LLaMA, fused (Phi-3)", _fused("self_attn.qkv_proj", "self_attn.o_proj"), rotary=True),
     Scheme(
