@@ -124,3 +124,14 @@ def test_the_nearest_gd_plus_plus_keeps_two_omegas(seed):
     np.testing.assert_array_equal(kept.xx, omegas.xx)
     np.testing.assert_array_equal(kept.yx, omegas.yx)
     assert diagonal_of(omegas) is omegas
+
+
+def test_a_mean_that_rare_sequences_rule_is_not_called_equally_good():
+    from attnlab.linear.reading.algorithm import Replacement
+    from attnlab.linear.reading.words import _worse
+    from attnlab.stats import Estimate
+
+    heavy = Replacement(Estimate(2e14, 2e14, 1000), Estimate(2e14, 2e14, 1000))
+    assert _worse(heavy).startswith("lost on rare sequences")
+    close = Replacement(Estimate(0.051, 0.001, 1000), Estimate(0.001, 0.001, 1000))
+    assert _worse(close).startswith("equally good")

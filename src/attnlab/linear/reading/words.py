@@ -83,6 +83,8 @@ def _worse(replaced: Replacement) -> str:
     if worse.value == 0:
         return "the same network"
     if abs(worse.value) <= SURE * worse.standard_error:
+        if worse.value > replaced.loss.value - worse.value:
+            return f"lost on rare sequences, which rule its mean loss ({number(replaced.loss)})"
         return f"equally good within the standard error ({number(worse)})"
     return f"{'worse' if worse.value > 0 else 'better'} by {number(_absolute(worse))}"
 

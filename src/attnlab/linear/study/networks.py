@@ -1,8 +1,8 @@
 """The names of the networks of this study, for `attnlab weights` and `attnlab read`.
 
-Shipped are "linear/axis/<law>/<depth>", the best run, "linear/axis/<law>/<depth>/<run>", and the
-regressor's "linear/regressor/d<d>-n<n>". A law is written with a dash: uniform-5. A training cell
-stores one network per depth.
+Shipped are "linear/axis/<law>/<depth>", the best run, "linear/axis/<law>/<depth>/<run>", the same
+for "linear/full" with the seeds of its starts, and the regressor's "linear/regressor/d<d>-n<n>". A
+law is written with a dash: uniform-5. A training cell stores one network per depth.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from attnlab.lab.study import NamedNetwork
 from attnlab.linear.study.questions_networks import FAMILIES
 
 if TYPE_CHECKING:
+    from attnlab.linear.weights.full import FullNetworks
     from attnlab.linear.weights.shipped import ShippedNetworks
     from attnlab.tensor_files import Tensor
 
@@ -25,8 +26,8 @@ class LinearNetworks:
     """Shipped and stored linear transformers."""
 
     def shipped(self) -> Sequence[NamedNetwork]:
-        """The AXIS networks and those of the regressor."""
-        return [*_axis(), *_regressors()]
+        """The AXIS and FULL networks and those of the regressor."""
+        return [*_axis(), *_full(), *_regressors()]
 
     def stored(
         self, kind: str, config: Mapping[str, Any], weights: Mapping[str, Tensor]
@@ -89,6 +90,36 @@ def _axis_network(
 
     loss = held.recorded_loss(law, run, depth)[0]
     about = f"AXIS, {_layers(depth)}, noise {law}, run {run}, recorded loss {loss:.3g}"
+    return NamedNetwork(name, about, saved, main)
+
+
+def _full() -> list[NamedNetwork]:
+    from attnlab.linear.weights.full import full_networks
+
+    held, found = full_networks(), []
+    for law in held.laws():
+        for depth in held.depths(law):
+            name = f"linear/full/{law.replace(':', '-')}/{depth}"
+            found.append(_full_network(held, name, law, depth, held.best(law, depth), main=True))
+            found += [
+                _full_network(held, f"{name}/{seed}", law, depth, seed, main=False)
+                for seed in held.seeds(law, depth)
+            ]
+    return found
+
+
+def _full_network(
+    held: FullNetworks, name: str, law: str, depth: int, seed: int, *, main: bool
+) -> NamedNetwork:
+    def saved(path: Path) -> None:
+        from attnlab.linear.models.network import save
+
+        save(path, held.network(law, depth, seed))
+
+    record = held.record(law, depth, seed)
+    loss = "diverged" if record["diverged"] else f"recorded loss {record['loss']:.3g}"
+    tail = "" if held.steady(law, depth, seed) or record["diverged"] else ", heavy tail"
+    about = f"FULL, {_layers(depth)}, noise {law}, seed {seed}, {loss}{tail}"
     return NamedNetwork(name, about, saved, main)
 
 
