@@ -62,7 +62,7 @@ def _last_read(view: View) -> Judgement:
             before = min(losses[k].value for k in losses if k < depth)
             found.append(f"{model} L = {depth}: {last.value:.3g} (before {before:.3g})")
             nearest = min((losses[k] for k in losses if k < depth), key=lambda loss: loss.value)
-            margins.append(results.margin(nearest, last))
+            margins.append(results.margin(last, last))
             if clearly_below(nearest, last):
                 above.append(f"{model} L = {depth}")
                 refuted |= trained_in_full(view, model, grids.U5)

@@ -62,11 +62,6 @@ class TableCell:
         return "open" if self.ours.value <= self.target + self.margin else "above"
 
     @property
-    def reached(self) -> bool:
-        """Whether our loss is at most the paper's or the law's value, within the allowance."""
-        return self.state == "reached"
-
-    @property
     def steep(self) -> bool:
         """Whether rare sequences rule the mean of this cell."""
         return self.law == NOISELESS and self.depth >= STEEP
