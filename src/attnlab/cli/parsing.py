@@ -16,7 +16,7 @@ from typing import Any
 
 import tyro
 
-from attnlab.errors import UserError
+from attnlab.errors import UserError, did_you_mean
 
 
 def parse_as(
