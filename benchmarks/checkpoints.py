@@ -36,8 +36,9 @@ from checkpoint_models import MODELS, Model
 from torch import nn
 
 from attnlab.checkpoints.config import HeadCount
+from attnlab.checkpoints.located import locate
 from attnlab.checkpoints.names import joined
-from attnlab.checkpoints.reading import CheckpointReading, locate, read_checkpoint
+from attnlab.checkpoints.reading import CheckpointReading, read_checkpoint
 from attnlab.errors import UserError
 
 BEGIN, END = "<!-- read by benchmarks/checkpoints.py -->", "<!-- end -->"

@@ -51,7 +51,7 @@ def interrupted(number: int, folder: Path) -> tuple[str, float]:
     if process.returncode != CODES[sent]:
         return f"exit code {process.returncode} after {sent.name}", seconds
     if said != f"{SENTENCE}\n":
-        return f"said {said!r}", seconds
+        return f"said {said[-300:]!r}", seconds
     return "as promised", seconds
 
 
@@ -67,6 +67,8 @@ def wait_for_jax(process: subprocess.Popen[str]) -> None:
 
 def main() -> None:
     number = int(sys.argv[1]) if len(sys.argv) > 1 else NUMBER
+    # A background job of a shell ignores Ctrl-C, and so would what it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     endings, seconds = Counter[str](), []
     with tempfile.TemporaryDirectory(prefix="attnlab-benchmark-") as name:
         folder = Path(name) / "store"
@@ -75,6 +77,8 @@ def main() -> None:
             ending, took = interrupted(each, folder)
             endings[ending] += 1
             seconds.append(took)
+            if ending != "as promised":
+                print(f"{each}: {ending}", flush=True)
         left = list((folder / "tmp").iterdir())
     for ending, count in endings.most_common():
         print(f"{count} of {number} interrupts: {ending}")

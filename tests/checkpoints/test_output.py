@@ -69,7 +69,7 @@ def test_a_random_head_of_the_shape_stands_below_the_layers(reading):
         assert row["entropy"].startswith(f"{random.entropy_rank.median:.1f} (")
     told = " ".join(summary(reading))
     assert "Outside the central 95% of random heads of the same shape" in told
-    assert "of random heads it would be about 1 each" in told
+    assert "of random heads it would be about 0.55 each" in told
 
 
 def test_the_summary_of_random_heads_finds_about_as_many_as_chance(tmp_path, seed):
@@ -79,7 +79,7 @@ def test_the_summary_of_random_heads_finds_about_as_many_as_chance(tmp_path, see
     reading = read_checkpoint(path, heads=8)
     (line,) = [each for each in summary(reading) if each.startswith("Outside")]
     outside = int(line.split("): ")[1].split()[0])
-    # Binomial with 200 heads and a level of 5 % that is itself estimated from 200 draws.
+    # Binomial with 200 heads and a level of 5 % that is itself estimated from draws.
     assert outside < 10 + 4.5 * np.sqrt(2 * 200 * 0.05 * 0.95)
 
 

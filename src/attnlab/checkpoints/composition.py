@@ -25,7 +25,8 @@ from jaxtyping import Float
 
 from attnlab.checkpoints.config import HeadCount
 from attnlab.checkpoints.forms import Factor
-from attnlab.checkpoints.reading import LayerFactors, Progress, locate, one_thread, wanted_layers
+from attnlab.checkpoints.located import LayerFactors, locate, wanted_layers
+from attnlab.checkpoints.reading import Progress, one_thread
 
 KINDS = ("Q", "K", "V")
 STRONGEST = 8

@@ -8,39 +8,20 @@ embeddings, norms and the scale 1 / sqrt(r) are mentioned and left out.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from attnlab import arguments
-from attnlab.checkpoints.config import (
-    HeadCount,
-    capped_in,
-    config_of,
-    model_type,
-    norms_in,
-    rotary_in,
-)
-from attnlab.checkpoints.forms import Factor, Form, beside, copying, factor, product, read_form
-from attnlab.checkpoints.heads import Bound, Cut, Piece, Role, cut_layer, norms_of
-from attnlab.checkpoints.names import (
-    AttentionLayer,
-    Stack,
-    choose_stacks,
-    find_stacks,
-    joined,
-    listed,
-    shortened,
-)
+from attnlab.checkpoints.config import HeadCount, capped_in, norms_in, rotary_in
+from attnlab.checkpoints.forms import Form, copying, read_form
+from attnlab.checkpoints.heads import Bound, norms_of
+from attnlab.checkpoints.located import LayerFactors, Located, counted, locate, wanted_layers
+from attnlab.checkpoints.names import Stack, joined
 from attnlab.checkpoints.reference import RandomHead, random_head
-from attnlab.errors import UserError
 from attnlab.rank.theory.public_sizes import Sizes
-from attnlab.tensor_files import Tensors, open_tensors
 
-METADATA = "attnlab.attention"  # key of a file's metadata: a mapping, and heads, as a JSON object
 FORMS = ("query_key", "value_output")
 Progress = Callable[[int, int], None]
 
@@ -129,7 +110,7 @@ def read_checkpoint(
     number of all.
     """
     found = locate(path, mapping, stack)
-    given = HeadCount("given", *_counted(heads, key_value_heads))
+    given = HeadCount("given", *counted(heads, key_value_heads))
     wanted = found.factors(wanted_layers(found, layers, given), given)
     read: list[HeadReading] = []
     with one_thread():
@@ -197,70 +178,6 @@ def rows(reading: CheckpointReading) -> list[dict[str, Any]]:
     return table
 
 
-@dataclass(frozen=True)
-class Located:
-    """The stacks of a checkpoint, and what its metadata and its config.json say about them.
-
-    `asked` is the part of a stack's name that was asked for.
-    """
-
-    tensors: Tensors
-    stacks: tuple[Stack, ...]
-    stated: HeadCount
-    config: Mapping[str, Any]
-    asked: str | None = None
-
-    def factors(self, layers: Iterable[AttentionLayer], given: HeadCount) -> list[LayerFactors]:
-        """Each of these layers, cut into heads."""
-        stated, shapes = (given, self.stated), self.tensors.shapes
-        return [
-            LayerFactors(self.tensors, layer, cut_layer(layer, shapes, stated, self.config))
-            for layer in layers
-        ]
-
-
-def locate(path: Path | str, mapping: Mapping[str, str] | None, stack: str | None) -> Located:
-    """The tensors, the stacks to read, and the heads that the file's metadata tell."""
-    tensors = open_tensors(path)
-    config = config_of(tensors.folder)
-    stated = _own_metadata(tensors)
-    own = {key: value for key, value in stated.items() if isinstance(value, str)}
-    count = HeadCount("the file's metadata", *_counted(stated.get("heads"), None))
-    try:
-        stacks = find_stacks(
-            tensors.shapes, mapping or own, lambda template: model_type(config, template)
-        )
-    except UserError as reason:
-        shard = " (one shard of several; give its folder for all)" if tensors.partial else ""
-        raise UserError(f"{path}{shard}: {reason}") from reason
-    return Located(tensors, tuple(choose_stacks(stacks, stack)), count, config, stack)
-
-
-def _own_metadata(tensors: Tensors) -> dict[str, Any]:
-    """What the file says of itself about its attention, in its metadata."""
-    if METADATA not in tensors.metadata:
-        return {}
-    try:
-        stated = json.loads(tensors.metadata[METADATA])
-    except (ValueError, RecursionError):
-        stated = None
-    if not isinstance(stated, dict):
-        raise UserError(
-            f"The metadata {METADATA!r} of {tensors.path} must be a JSON object that names q, k, v "
-            f"and o, got {shortened(tensors.metadata[METADATA])!r}."
-        )
-    return stated
-
-
-def _counted(heads: Any, key_value_heads: Any) -> tuple[int | None, int | None]:
-    return (
-        None if heads is None else arguments.integer("heads", heads, 1),
-        None
-        if key_value_heads is None
-        else arguments.integer("key_value_heads", key_value_heads, 1),
-    )
-
-
 def one_thread() -> AbstractContextManager[Any]:
     """Linear algebra on one thread: a head is too small for several to help each other."""
     try:
@@ -268,29 +185,6 @@ def one_thread() -> AbstractContextManager[Any]:
     except ImportError:
         return nullcontext()
     return threadpool_limits(1)
-
-
-def wanted_layers(
-    found: Located, numbers: Iterable[int] | None, given: HeadCount
-) -> tuple[AttentionLayer, ...]:
-    """The layers to read, of all stacks unless heads are given, which are those of one."""
-    if len(found.stacks) > 1 and (given.heads or given.key_value_heads):
-        raise UserError(
-            "stack must be a part of just one of these names of layers (with scheme and number) "
-            f"where heads is given: {listed(found.stacks)}; "
-            f"{'none was given' if found.asked is None else f'got {found.asked!r}'}."
-        )
-    layers = joined(found.stacks)
-    if numbers is None:
-        return layers
-    known = {layer.number: layer for layer in layers}
-    wanted = sorted({arguments.integer("layers", number, 0) for number in numbers})
-    missing = [number for number in wanted if number not in known]
-    if missing or not wanted:
-        raise UserError(
-            f"layers must be among {', '.join(map(str, known))}, got {missing or 'none'}."
-        )
-    return tuple(known[number] for number in wanted)
 
 
 def _naming(found: Located, layout: str, gated: bool = False) -> Naming:
@@ -342,43 +236,6 @@ def _spans(stacks: tuple[Stack, ...]) -> tuple[str, ...]:
         found.append(f"{numbers} {stack.template}")
         first = last + 1
     return tuple(found)
-
-
-class LayerFactors:
-    """The heads' factors of one layer, read when asked for; what all heads share is read once."""
-
-    def __init__(self, tensors: Tensors, layer: AttentionLayer, cut: Cut):
-        self.layer = layer
-        self.cut = cut
-        self._tensors = tensors
-        self._shared: dict[str, Factor] = {}
-
-    def of(self, role: Role, head: int) -> Factor:
-        """One head's d x r factor of q, k, v or o (of a key and value head for k and v)."""
-        return beside([self._columns(piece) for piece in self.cut.pieces(role, head)])
-
-    def forget(self) -> None:
-        """Free what the heads share."""
-        self._shared.clear()
-
-    def _columns(self, piece: Piece) -> Factor:
-        if piece.through is None:
-            return self._block(piece)
-        role = piece.through.role
-        if role not in self._shared:
-            self._shared[role] = self._block(piece.through)
-        return product(self._shared[role], self._block(piece))
-
-    def _block(self, piece: Piece) -> Factor:
-        tensor = self._tensors.tensors[self.layer.names[piece.role]]
-        index = piece.index if self.layer.index is None else (self.layer.index, *piece.index)
-        block = tensor.block(index)
-        try:
-            return factor(block.T if piece.turned else block, tensor.dtype)
-        except UserError as reason:
-            raise UserError(
-                f"The tensor {tensor.name!r} in {tensor.path} has entries that are not finite."
-            ) from reason
 
 
 def _read_layer(factors: LayerFactors) -> list[HeadReading]:

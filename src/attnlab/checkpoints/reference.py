@@ -21,7 +21,7 @@ from jaxtyping import Float
 
 from attnlab.checkpoints.forms import entropy_rank, stable_rank
 
-DRAWS = 200
+DRAWS = 1000
 WORK = 1e9  # multiplications at most, so that large heads are drawn less often
 FEWEST = 40
 SHARE = 0.95  # of random heads within low and high

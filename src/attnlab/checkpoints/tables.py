@@ -107,7 +107,7 @@ def _findings(reading: CheckpointReading, angled: Sequence[HeadReading]) -> str:
         f"Outside the central {SHARE:.0%} of random heads of the same shape ({first}): "
         f"{outside['angle']} of {len(angled)} heads by the angle of Q K^T and "
         f"{outside['entropy_rank']} by its entropy rank; of random heads it would be about "
-        f"{expected:.0f} each."
+        f"{expected:.2g} each."
     )
 
 

@@ -1,8 +1,11 @@
 """Ctrl-C and SIGTERM: one sentence, one exit code, and an end that does not wait for anything.
 
-Python raises an interrupt between two of its own steps. A program that JAX or LAPACK runs for
-minutes has none, and one that arrives while a library calls back into Python can be lost. So a
-thread of its own hears of the signal too, and ends the process if nobody else has after a while.
+Python raises an interrupt between two of its own steps. That is right in our own code, which then
+closes what it opened. In a callback of JAX or of the import system it is not: the exception is lost
+there, or ends the process in a fault. The process then ends at once instead, which loses nothing,
+since the store and the report write whole files. And a program that was compiled runs for minutes
+without such a step, so a thread of its own hears of the signal too and ends the process if nobody
+else has after a while.
 """
 
 from __future__ import annotations
@@ -10,22 +13,28 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from types import FrameType
+from typing import NoReturn
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 SENTENCE = "attnlab: interrupted; finished cells are in the store; the same command continues."
 PATIENCE = 5.0  # seconds for an orderly end
+UNSAFE = {"jax", "jaxlib", "equinox", "optax", "importlib", "_frozen_importlib"}
+SHOW_CURSOR = "\x1b[?25h"
 
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM: leave as carefully as on Ctrl-C."""
 
 
-def terminate(number: int, frame: FrameType | None) -> None:
-    """The handler of SIGTERM."""
-    raise Terminated
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """The handler of both signals."""
+    if _within_a_library(frame):
+        _leave(number)
+    raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
 
 
 def code_of(stop: KeyboardInterrupt) -> int:
@@ -34,10 +43,13 @@ def code_of(stop: KeyboardInterrupt) -> int:
 
 
 def watch(patience: float = PATIENCE) -> None:
-    """From now on an interrupt ends this process after `patience` seconds at the latest.
+    """From now on an interrupt ends this process, after `patience` seconds at the latest.
 
-    Nothing is lost by that: the store and the report write whole files.
+    A command in the background of a shell script does not hear of Ctrl-C, and stays so.
     """
+    for number in CODES:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, interrupt)
     heard, told = socket.socketpair()
     told.setblocking(False)
     signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
@@ -46,7 +58,23 @@ def watch(patience: float = PATIENCE) -> None:
         while (number := heard.recv(1)) and number[0] not in CODES:
             pass
         time.sleep(patience)
-        os.write(2, f"{SENTENCE}\n".encode())
-        os._exit(CODES[signal.Signals(number[0])])
+        _leave(number[0])
 
     threading.Thread(target=wait, args=(told,), daemon=True, name="interrupts").start()
+
+
+def _within_a_library(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in UNSAFE:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _leave(number: int) -> NoReturn:
+    """End the process with its sentence; a bar may have hidden the terminal's cursor."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream.isatty():
+            os.write(stream.fileno(), SHOW_CURSOR.encode())
+    os.write(2, f"{SENTENCE}\n".encode())
+    os._exit(CODES[signal.Signals(number)])

@@ -97,7 +97,7 @@ def run_line(arguments: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without our signs is no error
-    signal.signal(signal.SIGTERM, interrupts.terminate)
+    signal.signal(signal.SIGTERM, interrupts.interrupt)
     warnings.showwarning = _show_warning
     try:
         command = parse(arguments)
