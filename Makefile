@@ -7,7 +7,7 @@ DEV := $(VENV)/.installed-dev
 
 .PHONY: help reproduce test test-numbers docs bench clean
 help:
-	@echo "make reproduce     run every study at --scale quick on all cores, print the ledger, write the report"
+	@echo "make reproduce     run every study at --scale quick on all cores, print what was found, write the report"
 	@echo "make test          lint, types and the whole test suite"
 	@echo "make test-numbers  the tests that touch numbers, as on an older processor with other kernels"
 	@echo "make docs          build the documentation into docs/_build/html"

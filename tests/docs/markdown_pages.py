@@ -74,7 +74,8 @@ def execute(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def same(text: str) -> list[str]:
-    """The lines of a text without what differs from run to run (times, progress) and blanks."""
+    """The lines of a text without what differs from run to run (times, folders, progress)."""
     timeless = re.sub(r"\bin \d+(\.\d+)? ?(s|min)\b", "in some time", text)
-    lines = [line.rstrip() for line in timeless.splitlines()]
+    placeless = re.sub(r"file:///\S*/(?=attnlab-report/)", "file:///", timeless)
+    lines = [line.rstrip() for line in placeless.splitlines()]
     return [line for line in lines if line and not re.match(r"\S+: \d+/\d+ done,", line)]

@@ -15,8 +15,8 @@
   const leastPlot = 60;
   const leastFacet = 32;
   const facetSpacing = 22;
-  const lowPanel = 150; // height of a small multiple
-  const lowPlot = 180; // height of a plot in a column
+  const lowPanel = 125; // height of a small multiple
+  const lowPlot = 170; // height of a plot in a column
 
   const isSingle = (spec) => spec.mark !== undefined || spec.layer !== undefined;
   const channelsOf = (spec) => spec.encoding || {};
@@ -103,8 +103,9 @@
 
   function resized(part, room) {
     const before = typeof part.width === "number" ? part.width : partWidth;
-    part.width = Math.min(room, 2 * before);
-    if (part.height === before) part.height = part.width; // a square stays one
+    const square = part.height === before; // and stays one
+    part.width = Math.min(room, square ? before : 2 * before);
+    if (square) part.height = part.width;
     else if (typeof part.height === "number") part.height = Math.min(part.height, lowPanel, Math.round(part.width * 1.2));
   }
 
