@@ -19,14 +19,29 @@ def kill_at(process, seconds):
     return alive
 
 
+def parts(attnlab) -> int:
+    return sum(1 for _ in (attnlab.store / "parts").rglob("*.parquet"))
+
+
+def wait_until(happened, seconds=60.0):
+    deadline = time.monotonic() + seconds
+    while not happened() and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
 @pytest.mark.slow
 def test_fifty_kills_leave_the_bytes_of_an_uninterrupted_run(attnlab, another, seed):
     rolled = random.Random(seed)
     hits, stored = 0, []
-    for _ in range(50):
+    for number in range(50):
+        before = parts(attnlab)
         process = attnlab.start(*RUN, "--scale", "paper", TOY_DELAY="0.02")
-        hits += kill_at(process, rolled.uniform(0.05, 1.3))
-        stored.append(len(attnlab.contents()))
+        if number % 2:  # half of the kills fall into the work however slowly the machine starts
+            wait_until(lambda before=before: parts(attnlab) > before)
+            hits += kill_at(process, rolled.uniform(0, 0.3))
+        else:
+            hits += kill_at(process, rolled.uniform(0.05, 1.3))
+        stored.append(parts(attnlab))
     assert hits == 50
     assert 0 < stored[-1] < 1000  # the kills fell into the work, not before or after it
     assert len(set(stored)) > 10
@@ -43,9 +58,7 @@ def test_fifty_kills_leave_the_bytes_of_an_uninterrupted_run(attnlab, another, s
 )
 def test_an_interrupt_keeps_what_is_done_and_the_next_run_continues(attnlab, number, code):
     process = attnlab.start(*RUN, "--scale", "standard", TOY_DELAY="0.05")
-    deadline = time.monotonic() + 30
-    while len(attnlab.contents()) < 5 and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(lambda: len(attnlab.contents()) >= 5)
     process.send_signal(number)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == code
