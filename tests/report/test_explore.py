@@ -14,6 +14,8 @@ import urllib.request
 
 import pytest
 
+from attnlab.drawing.pictures import svg_of
+from attnlab.drawing.theme import themed
 from attnlab.errors import UserError
 from attnlab.lab.catalog import load_study
 from attnlab.lab.cell import CellKind
@@ -77,6 +79,19 @@ def test_the_page_shows_what_a_fresh_cell_computes(server, separation, seed, num
     status, body = ask(server, "explore/separation/success.json", **values)
     curves = [row for row in json.loads(body)["data"]["values"] if row["of"] == "success"]
     assert [row["probability"] for row in curves] == [float(row["exact"]) for row in shown]
+
+
+@pytest.mark.parametrize("name", ["random", "rank", "separation"])
+def test_every_explorer_draws_at_its_defaults_and_anywhere_between(name, seed):
+    study = load_study(name)
+    answers = Answers([study])
+    for explorer in study.explorers:
+        for values in ({}, drawn(explorer, f"{seed} 1"), drawn(explorer, f"{seed} 2")):
+            asked = {knob: str(value) for knob, value in values.items()}
+            spec = json.loads(answers.answer(name, explorer.id, "json", asked))
+            svg = svg_of(themed(spec))
+            assert svg.startswith("<svg")
+            assert spec["data"]["values"]
 
 
 def test_the_python_that_is_shown_gives_the_same_rows(server, separation):
