@@ -28,13 +28,13 @@ def draw(rows: list[dict[str, Any]]) -> Drawn:
     points = [
         {"x": row[name], "error": row["icl"], "model": row["model"], "ridge": f"{row['ridge']:g}"}
         for row in rows
-        if row[name] is not None and row["icl"] is not None
-    ]
+        if row[name] is not None and row["icl"] is not None and " r=" not in row["model"]
+    ]  # equivalent models have the limit of their transformer
     return (
         alt.Chart(alt.Data(values=points))
         .mark_line(point=True, clip=True)
         .encode(
-            x=alt.X("x:Q", title=title, scale=alt.Scale(type="log")),
+            x=alt.X("x:Q", title=title, scale=alt.Scale(type="log", nice=False)),
             y=alt.Y("error:Q", title="in-context error", scale=alt.Scale(type="log")),
             color=alt.Color("model:N", title=None),
             strokeDash=alt.StrokeDash("ridge:N", title="λ") if name != "ridge" else alt.Undefined,

@@ -36,7 +36,7 @@ def draw(rows: list[dict[str, Any]]) -> Drawn:
         alt.Chart(alt.Data(values=curves))
         .mark_line(point=True)
         .encode(
-            x=alt.X("heads:Q", title="heads H", scale=alt.Scale(type="log", base=2)),
+            x=alt.X("heads:Q", title="heads H", scale=alt.Scale(type="log", base=2, nice=False)),
             y=alt.Y("error:Q", title="squared error"),
             color=alt.Color("of:N", title=None, sort=list(CURVES.values())),
             tooltip=["of:N", "heads:Q", alt.Tooltip("error:Q", format=".4f")],
