@@ -7,7 +7,7 @@ import pytest
 
 from tests.lab.command_line import snapshot
 
-COMMANDS = "reproduce, claims, explain, statements, diff, report, serve, query, run, weights, read"
+COMMANDS = "reproduce, claims, explain, statements, diff, report, serve, explore, query, run"
 SCALES = "quick, standard, paper"
 
 # What was typed, and what the sentence must contain.

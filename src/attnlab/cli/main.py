@@ -18,6 +18,7 @@ from attnlab.cli.claims import Claims
 from attnlab.cli.completion import Completion
 from attnlab.cli.diff import Diff
 from attnlab.cli.explain import Explain
+from attnlab.cli.explore import Explore
 from attnlab.cli.parsing import nearest, parse_as
 from attnlab.cli.query import Query
 from attnlab.cli.report import Report
@@ -40,6 +41,7 @@ COMMANDS: dict[str, Any] = {
     "diff": Diff,
     "report": Report,
     "serve": Serve,
+    "explore": Explore,
     "query": Query,
     "run": run.Run,
     "weights": Weights,

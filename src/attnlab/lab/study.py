@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from attnlab.errors import UserError
 from attnlab.lab.article import Article, Finding, Grid, GridCell
 from attnlab.lab.cell import AnyCell, Cell, CellKind
+from attnlab.lab.explorer import Explorer, Knob
 from attnlab.lab.fault import describe
 from attnlab.lab.judgement import VERDICTS, Judgement, Resolution, Verdict
 from attnlab.lab.network import NamedNetwork, Networks
@@ -36,11 +37,13 @@ __all__ = [
     "VERDICTS",
     "Article",
     "Claim",
+    "Explorer",
     "Figure",
     "Finding",
     "Grid",
     "GridCell",
     "Judgement",
+    "Knob",
     "Missing",
     "NamedNetwork",
     "Networks",
@@ -119,7 +122,7 @@ class Study:
     """What a study exports as `study`: one paper.
 
     `networks` gives names to the networks that it ships and stores; `article` has the words of its
-    page in the report.
+    page in the report, and `explorers` are what `attnlab explore` shows of it.
     """
 
     name: str
@@ -133,6 +136,7 @@ class Study:
     statements: tuple[Statement, ...] = ()
     networks: Networks | None = None
     article: Article = NO_ARTICLE
+    explorers: tuple[Explorer, ...] = ()
 
     def __repr__(self) -> str:
         return (

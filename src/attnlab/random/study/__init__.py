@@ -5,6 +5,7 @@ Equivalent Models" (arXiv 2509.15152). The mathematics is in the other folders o
 `attnlab.random`; this one says what to compute, what to draw and what to check.
 """
 
+import attnlab.random.study.explorers as explorers
 import attnlab.random.study.introduction as introduction
 from attnlab.lab.study import Study
 from attnlab.random.study import (
@@ -28,6 +29,7 @@ from attnlab.random.study.statements import STATEMENTS
 study = Study(
     name="random",
     article=introduction.ARTICLE,
+    explorers=explorers.EXPLORERS,
     title="Random transformers and their equivalent polynomial models",
     source="Demir, Dogan, “Asymptotic Study of In-Context Learning with Random Transformers "
     "through Equivalent Models”, 2025, arXiv:2509.15152",

@@ -5,6 +5,7 @@ mathematics is in the other folders of `attnlab.rank`; this one says what to com
 and what to check.
 """
 
+import attnlab.rank.study.explorers as explorers
 import attnlab.rank.study.introduction as introduction
 from attnlab.lab.study import Study
 from attnlab.rank.study import (
@@ -30,6 +31,7 @@ from attnlab.rank.study.statements import STATEMENTS
 study = Study(
     name="rank",
     article=introduction.ARTICLE,
+    explorers=explorers.EXPLORERS,
     title="Rank against number of heads",
     source="Amsel, Yehudai, Bruna, “On the Benefits of Rank in Attention Layers”, 2024, "
     "arXiv:2407.16153",

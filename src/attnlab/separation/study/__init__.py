@@ -5,6 +5,7 @@ Attention" (arXiv 2310.11685). The mathematics is in the other folders of `attnl
 one only says what to compute, what to draw and what to check.
 """
 
+import attnlab.separation.study.explorers as explorers
 import attnlab.separation.study.introduction as introduction
 from attnlab.lab.study import Study
 from attnlab.separation.study import (
@@ -29,6 +30,7 @@ from attnlab.separation.study.statements import STATEMENTS
 study = Study(
     name="separation",
     article=introduction.ARTICLE,
+    explorers=explorers.EXPLORERS,
     title="What softmax attention separates and linear attention cannot",
     source="Deng, Song, Zhou, “Superiority of Softmax: Unveiling the Performance Edge over Linear "
     "Attention”, arXiv:2310.11685",
