@@ -89,7 +89,7 @@ def test_the_command_line_runs_a_persons_own_study(tmp_path):
     run = Attnlab(tmp_path)("reproduce", "mine", "--studies-dir", root, "--no-report")
     assert run.returncode == 0, run.stderr
     assert "mine (quick): 3 cells, 0 from the store, 3 computed" in run.stdout
-    assert re.search("mine-sum.*holds", run.stdout)
+    assert "mine (quick): 1 claim: 1 ✓ holds" in run.stdout
     run = Attnlab(tmp_path)("run", "doubled", "--x", "21", ATTNLAB_STUDIES=str(root))
     assert re.search(r"y +42", run.stdout)
 

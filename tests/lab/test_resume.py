@@ -76,7 +76,7 @@ def test_two_processes_fill_one_store(attnlab, another):
         output, errors = process.communicate(timeout=600)
         assert process.returncode == 0, errors
         assert "damaged" not in errors
-        assert "toy-sum" in output
+        assert "toy (standard): 122 cells" in output
     another(*RUN, "--scale", "standard")
     assert attnlab.contents() == another.contents()
 

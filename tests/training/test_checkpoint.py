@@ -13,7 +13,7 @@ import optax
 import pytest
 import safetensors.numpy
 
-from attnlab.errors import AttnlabError, UserError
+from attnlab.errors import AttnlabError, Stopped, UserError
 from attnlab.files import writer_name
 from attnlab.training.checkpoint import METADATA, CheckpointFile, Snapshot
 from attnlab.training.fingerprint import describe, fingerprint
