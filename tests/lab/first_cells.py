@@ -18,7 +18,7 @@ import threadpoolctl
 from attnlab.lab.catalog import load_studies
 from attnlab.lab.cell import AnyCell, CellKind
 from attnlab.lab.part import digest
-from attnlab.lab.study import Study
+from attnlab.lab.study import SCALES, Study
 from attnlab.lab.task import attempt
 
 # What makes a cell long, and how much of it is enough to see a different rounding error.
@@ -26,14 +26,15 @@ SMALL = {
     "sequences": 64, "level_sequences": 64, "tuning": 256, "sigma_points": 2, "contexts": 4,
     "steps": 20, "batch": 16, "samples": 64, "prompts": 64, "trials": 8, "starts": 1,
     "screening": 16, "fitted": 96, "pool": 512, "tail": 32, "fresh": 96, "networks": 2,
-    "points": 20, "seeds": 1,
+    "points": 20, "seeds": 1, "held_out": 64, "chunk": 10, "depth": 2,
 }  # fmt: skip
 
 
 def smallest(study: Study, kind: CellKind) -> AnyCell:
-    """The cheapest cell of a kind at quick, its first point alone and with less of everything."""
-    cells = study.plan("quick", 0).cells.values()
-    cheapest = min((cell for cell in cells if cell.kind is kind), key=lambda cell: cell.cost)
+    """The cheapest cell of a kind, its first point alone and with less of everything."""
+    plans = (study.plan(scale, 0).cells.values() for scale in SCALES)
+    own = ([cell for cell in cells if cell.kind is kind] for cells in plans)
+    cheapest = min(next(cells for cells in own if cells), key=lambda cell: cell.cost)
     config = cheapest.points[0].config
     less = {
         item.name: min(SMALL[item.name], value)
