@@ -10,6 +10,7 @@ BEGIN = """
 import hashlib, signal, time
 from attnlab.cli.interrupts import watch
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore it
 watch(patience={patience})
 print("ready", flush=True)
 """
@@ -56,12 +57,15 @@ def test_a_command_that_does_not_hear_of_ctrl_c_stays_so():
 
 def interrupted(code: str, number: int) -> tuple[int, str]:
     """How a program ends that is interrupted when it is ready."""
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(0.1)
-    process.send_signal(number)
-    _, said = process.communicate(timeout=30)
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.1)
+        process.send_signal(number)
+        try:
+            _, said = process.communicate(timeout=300)
+        finally:
+            process.kill()
     return process.returncode, said
