@@ -265,7 +265,8 @@ def test_networks_near_others_have_their_shape_and_scatter(seed):
     # 1600 normals: the mean within 6 standard errors, and their spread likewise.
     assert abs(entries.mean()) < 6 * 0.1 / math.sqrt(entries.size)
     assert abs(entries.std() - 0.1) < 6 * 0.1 / math.sqrt(2 * entries.size)
-    assert np.unique(entries).size == entries.size
+    # Two in single precision may coincide; networks that share their draws would be many.
+    assert np.unique(entries).size > 0.99 * entries.size
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_a_cell_that_was_stopped_twice_has_the_same_bytes(cell, tmp_path):
 
 
 def test_a_killed_worker_loses_nothing_that_was_saved(tmp_path):
-    cell = encoder(EncoderRun(d=4, N=3, rank=2, mlp=8, steps=20_000, batch=8))
+    cell = encoder(EncoderRun(d=4, N=3, rank=2, mlp=8, steps=5_000, batch=8))
     steps, saved = [], tmp_path / "some" / cell.key / "training.safetensors"
     limits = RunLimits(tmp_path / "some", report=lambda *said: steps.append(said), save_every=0)
     found = []
@@ -54,7 +54,7 @@ def test_a_killed_worker_loses_nothing_that_was_saved(tmp_path):
             worker.kill()
         run.join()
     assert steps
-    assert {(key, of) for key, _, of in steps} == {(cell.key, 20_000)}
+    assert {(key, of) for key, _, of in steps} == {(cell.key, 5_000)}
     with Processes(1) as engine:
         (whole,) = engine.run([TASK(cell)], RunLimits(tmp_path / "whole"))
     assert (found[0].part, found[0].error) == (whole.part, "")

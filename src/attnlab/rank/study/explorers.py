@@ -30,7 +30,7 @@ def draw(rows: list[dict[str, Any]]) -> Drawn:
         {"heads": row["heads"], "error": row[name], "of": words}
         for row in rows
         for name, words in CURVES.items()
-        if row[name] is not None and row[name] > 0
+        if row[name] is not None
     ]
     return (
         alt.Chart(alt.Data(values=curves))
