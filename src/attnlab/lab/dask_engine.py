@@ -57,18 +57,23 @@ class OnDask:
                 submit(task)
 
     def _next(self, done: queue.SimpleQueue[Any]) -> Any:
-        """The next future that is done; a cluster without workers ends the run after a while."""
+        """The next future that is done."""
         alone = 0.0
         while True:
             try:
                 return done.get(timeout=PATIENCE / 4)
             except queue.Empty:
-                alone = 0.0 if self._workers() else alone + PATIENCE / 4
-            if alone >= PATIENCE:
-                raise AttnlabError(
-                    "The Dask cluster has no workers left. Everything stored so far is whole; "
-                    "start a worker ('dask worker ADDRESS') and run the same command again."
-                )
+                alone = self._waited(alone)
+
+    def _waited(self, alone: float) -> float:
+        """The seconds so far without any worker; after a while of that the run is given up."""
+        alone = 0.0 if self._workers() else alone + PATIENCE / 4
+        if alone >= PATIENCE:
+            raise AttnlabError(
+                "The Dask cluster has no workers left. Everything stored so far is whole; "
+                "start a worker ('dask worker ADDRESS') and run the same command again."
+            )
+        return alone
 
     def _workers(self) -> int:
         """How many workers the scheduler knows; a lost scheduler ends the run."""
@@ -79,7 +84,9 @@ class OnDask:
 
     def _collect(self, future: Any) -> Finished:
         try:
-            finished = future.result()
+            finished = self._result(future)
+        except AttnlabError:
+            raise
         except Exception as reason:
             if self.client.status != "running":
                 raise _connection_lost() from reason
@@ -87,6 +94,15 @@ class OnDask:
         if finished.key != future.key:
             return Finished(future.key, error="the worker runs another version of this study")
         return finished
+
+    def _result(self, future: Any) -> Finished:
+        """What a future holds; a worker that is lost before it hands it over computes it again."""
+        alone = 0.0
+        while True:
+            try:
+                return future.result(timeout=PATIENCE / 4)
+            except TimeoutError:
+                alone = self._waited(alone)
 
 
 def _connection_lost() -> AttnlabError:
