@@ -155,6 +155,8 @@ def _distributed() -> Any:
         import distributed
     except ImportError as reason:
         raise UserError("--scheduler needs Dask: pip install 'attnlab[cluster]'.") from reason
-    for name in ("distributed", "tornado", "asyncio"):  # our sentence says it, without traceback
+    # Our sentence says it, without a traceback. Dask gives levels of their own to its loggers.
+    own = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    for name in ("tornado", "asyncio", *own):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     return distributed
