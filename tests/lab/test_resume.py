@@ -35,7 +35,7 @@ def test_fifty_kills_leave_the_bytes_of_an_uninterrupted_run(attnlab, another, s
         else:
             wanted = stored[-1] + rolled.randint(1, 15)
             while parts(attnlab) < wanted and process.poll() is None:
-                time.sleep(0.005)
+                time.sleep(0.03)
         hits += kill(process)
         stored.append(parts(attnlab))
     assert hits == 50
