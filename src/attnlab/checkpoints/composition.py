@@ -23,9 +23,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from attnlab.checkpoints.config import HeadCount
 from attnlab.checkpoints.forms import Factor
-from attnlab.checkpoints.located import LayerFactors, locate, wanted_layers
+from attnlab.checkpoints.located import LayerFactors, followed, layer_factors, locate
 from attnlab.checkpoints.reading import Progress, one_thread
 
 KINDS = ("Q", "K", "V")
@@ -83,18 +82,12 @@ def composition(
 
     Of every layer that has been read, one d x (heads r) matrix stays in memory, in float32.
     """
-    found = locate(path, mapping, stack)
-    given = HeadCount("given", heads, key_value_heads)
-    wanted = found.factors(wanted_layers(found, layers, given), given)
+    wanted = layer_factors(locate(path, mapping, stack), layers, heads, key_value_heads)
     writers: list[_Writer] = []
     pairs: list[Pair] = []
     with one_thread():
-        for done, factors in enumerate(wanted):
-            if progress is not None:
-                progress(done, len(wanted))
+        for factors in followed(wanted, progress):
             pairs += _pairs(factors, writers)
-    if progress is not None:
-        progress(len(wanted), len(wanted))
     return pairs
 
 

@@ -6,10 +6,10 @@ What was asked for meets here what the file, its metadata and its config.json sa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from attnlab import arguments
 from attnlab.checkpoints.config import HeadCount, config_of, model_type
@@ -28,6 +28,9 @@ from attnlab.errors import UserError
 from attnlab.tensor_files import Tensors, open_tensors
 
 METADATA = "attnlab.attention"  # key of a file's metadata: a mapping, and heads, as a JSON object
+
+
+Each = TypeVar("Each")
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,27 @@ def wanted_layers(
             f"layers must be among {', '.join(map(str, known))}, got {missing or 'none'}."
         )
     return tuple(known[number] for number in wanted)
+
+
+def layer_factors(
+    found: Located,
+    layers: Iterable[int] | None,
+    heads: int | None,
+    key_value_heads: int | None,
+) -> Sequence[LayerFactors]:
+    """The factors of the layers that a caller wants, with the numbers of heads that it gives."""
+    given = HeadCount("given", *counted(heads, key_value_heads))
+    return found.factors(wanted_layers(found, layers, given), given)
+
+
+def followed(wanted: Sequence[Each], progress: Callable[[int, int], None] | None) -> Iterator[Each]:
+    """Each in turn; `progress` is told how many are done, from 0 on, and how many there are."""
+    for done, each in enumerate(wanted):
+        if progress is not None:
+            progress(done, len(wanted))
+        yield each
+    if progress is not None:
+        progress(len(wanted), len(wanted))
 
 
 def counted(heads: Any, key_value_heads: Any) -> tuple[int | None, int | None]:

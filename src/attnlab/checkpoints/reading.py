@@ -14,10 +14,10 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from attnlab.checkpoints.config import HeadCount, capped_in, norms_in, rotary_in
+from attnlab.checkpoints.config import capped_in, norms_in, rotary_in
 from attnlab.checkpoints.forms import Form, copying, read_form
 from attnlab.checkpoints.heads import Bound, norms_of
-from attnlab.checkpoints.located import LayerFactors, Located, counted, locate, wanted_layers
+from attnlab.checkpoints.located import LayerFactors, Located, followed, layer_factors, locate
 from attnlab.checkpoints.names import Stack, joined
 from attnlab.checkpoints.reference import RandomHead, random_head
 from attnlab.rank.theory.public_sizes import Sizes
@@ -110,19 +110,14 @@ def read_checkpoint(
     number of all.
     """
     found = locate(path, mapping, stack)
-    given = HeadCount("given", *counted(heads, key_value_heads))
-    wanted = found.factors(wanted_layers(found, layers, given), given)
+    wanted = layer_factors(found, layers, heads, key_value_heads)
     read: list[HeadReading] = []
     with one_thread():
-        for done, each in enumerate(wanted):
-            if progress is not None:
-                progress(done, len(wanted))
+        for each in followed(wanted, progress):
             read += _read_layer(each)
         for cut in (each.cut for each in wanted):  # kept by its shape: drawn here, on one thread
             random_head(cut.sizes.d, cut.sizes.rank)
             random_head(cut.sizes.d, cut.value_rank)
-    if progress is not None:
-        progress(len(wanted), len(wanted))
     cuts = {each.layer.number: each.cut for each in wanted}
     layouts = sorted({cut.layout for cut in cuts.values()})
     gated = any(cut.widths.gated for cut in cuts.values())

@@ -12,7 +12,7 @@ from attnlab.lab.catalog import load_study
 from attnlab.lab.cell import AnyCell, Sweep, config_values
 from attnlab.lab.fault import describe
 from attnlab.lab.part import Finished, compute
-from attnlab.lab.watch import SAVE_EVERY, Report, Watch, watching
+from attnlab.lab.watch import Report, Watch, watching
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class Task:
 
     def request(self, extra: Path | None, watch: Watch | None = None) -> str:
         """What a worker needs to know, as JSON: it finds the cell by name (see `answer`)."""
-        folder = None if watch is None or watch.checkpoints is None else watch.checkpoints
+        watch = watch or Watch()
+        folder = watch.checkpoints
         return json.dumps(
             {
                 "study": self.study,
@@ -33,8 +34,8 @@ class Task:
                 "configs": [config_values(point.config) for point in self.cell.points],
                 "sweep": isinstance(self.cell, Sweep),
                 "checkpoints": str(folder.resolve()) if folder else None,
-                "until": watch.until if watch else None,
-                "save_every": watch.save_every if watch else SAVE_EVERY,
+                "until": watch.until,
+                "save_every": watch.save_every,
             }
         )
 

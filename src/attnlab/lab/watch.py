@@ -46,11 +46,6 @@ class Watch:
     report: Report | None = None
     save_every: float = SAVE_EVERY
 
-    @property
-    def over(self) -> bool:
-        """Whether the time is up."""
-        return self.until is not None and time.time() >= self.until
-
 
 @dataclass(frozen=True)
 class RunLimits:
@@ -76,13 +71,17 @@ class RunLimits:
     @property
     def over(self) -> bool:
         """Whether the time is up."""
-        return self.until is not None and time.time() >= self.until
+        return _passed(self.until)
 
     def of(self, key: str) -> Watch:
         """What the cell of this key gets."""
         folder = None if self.checkpoints is None else self.checkpoints / key
         report = None if self.report is None else functools.partial(self.report, key)
         return Watch(folder, self.until, report, self.save_every)
+
+
+def _passed(until: float | None) -> bool:
+    return until is not None and time.time() >= until
 
 
 _current: contextvars.ContextVar[Watch | None] = contextvars.ContextVar("watch", default=None)
@@ -116,7 +115,7 @@ def watched(part: str = "training") -> dict[str, Any]:
         path = watch.checkpoints / f"{part}.safetensors"
         found["checkpoint"] = CheckpointFile(path, seconds=watch.save_every)
     if watch.until is not None:
-        found["stop"] = lambda: watch.over
+        found["stop"] = lambda: _passed(watch.until)
     if watch.report is not None:
         found["progress"] = _seldom(watch.report)
     return found

@@ -13,7 +13,7 @@ from attnlab.lab.study import Figure, View
 from attnlab.linear.study import full_results, grids_full, results
 from attnlab.linear.study.claims_table import table_cells
 from attnlab.linear.study.figures import Rows, finite, log_scale, shown
-from attnlab.linear.study.figures_other import draw_matrices
+from attnlab.linear.study.figures_other import draw_matrices, entries
 from attnlab.linear.study.table_1 import LAWS, PAPER, law_name
 
 if TYPE_CHECKING:
@@ -24,16 +24,7 @@ if TYPE_CHECKING:
 
 def matrix_rows(view: View) -> Rows:
     """The entries of P and Q of the network of Figure 4."""
-    return [
-        {
-            "matrix": f"{row.matrix}, layer {row.layer}",
-            "row": row.row,
-            "column": row.column,
-            "value": row.value,
-        }
-        for cell in grids_full.heat_map()
-        for row in view.rows(cell)
-    ]
+    return entries(view, grids_full.heat_map())
 
 
 def table_rows(view: View) -> Rows:

@@ -5,8 +5,10 @@ Source: Vladymyrov et al. (arXiv 2402.14180). AXIS is a family of ours.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from attnlab.lab.cell import Cell
 from attnlab.lab.study import Figure, View
 from attnlab.linear.study import grids, results
 from attnlab.linear.study.figures import Rows
@@ -57,6 +59,11 @@ def draw_unadjusted(rows: Rows) -> Drawn:
 
 def matrix_rows(view: View) -> Rows:
     """The entries of P and Q."""
+    return entries(view, [grids.heat_map()])
+
+
+def entries(view: View, cells: Iterable[Cell]) -> Rows:
+    """The entries of the matrices that some cells hold."""
     return [
         {
             "matrix": f"{row.matrix}, layer {row.layer}",
@@ -64,7 +71,8 @@ def matrix_rows(view: View) -> Rows:
             "column": row.column,
             "value": row.value,
         }
-        for row in view.rows(grids.heat_map())
+        for cell in cells
+        for row in view.rows(cell)
     ]
 
 

@@ -8,7 +8,7 @@ law is written with a dash: uniform-5. A training cell stores one network per de
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,7 @@ from attnlab.lab.study import NamedNetwork
 from attnlab.linear.study.questions_networks import FAMILIES
 
 if TYPE_CHECKING:
-    from attnlab.linear.weights.full import FullNetworks
-    from attnlab.linear.weights.shipped import ShippedNetworks
+    from attnlab.linear.models import network as networks
     from attnlab.tensor_files import Tensor
 
 
@@ -64,63 +63,66 @@ class LinearNetworks:
 def _axis() -> list[NamedNetwork]:
     from attnlab.linear.weights.shipped import shipped
 
-    held, found = shipped(), []
+    held = shipped()
+
+    def one(law: str, depth: int, run: int) -> tuple[str, Callable[[], networks.Network]]:
+        loss = held.recorded_loss(law, run, depth)[0]
+        return f"run {run}, recorded loss {loss:.3g}", lambda: held.network(law, depth, run)
+
+    found = []
     for law in held.laws:
-        short = f"linear/axis/{law.replace(':', '-')}"
-        runs = held.runs(law)
-        depths = sorted({depth for run in runs for depth in held.depths(law, run)})
-        for depth in depths:
-            best = held.best_run(law, depth)
-            found.append(_axis_network(held, f"{short}/{depth}", law, depth, best, main=True))
-            found += [
-                _axis_network(held, f"{short}/{depth}/{run}", law, depth, run, main=False)
-                for run in runs
-                if depth in held.depths(law, run)
-            ]
+        runs = {run: held.depths(law, run) for run in held.runs(law)}
+        for depth in sorted({depth for depths in runs.values() for depth in depths}):
+            own = [run for run, depths in runs.items() if depth in depths]
+            found += _starts("AXIS", law, depth, own, held.best_run(law, depth), one)
     return found
-
-
-def _axis_network(
-    held: ShippedNetworks, name: str, law: str, depth: int, run: int, *, main: bool
-) -> NamedNetwork:
-    def saved(path: Path) -> None:
-        from attnlab.linear.models.network import save
-
-        save(path, held.network(law, depth, run))
-
-    loss = held.recorded_loss(law, run, depth)[0]
-    about = f"AXIS, {_layers(depth)}, noise {law}, run {run}, recorded loss {loss:.3g}"
-    return NamedNetwork(name, about, saved, main)
 
 
 def _full() -> list[NamedNetwork]:
     from attnlab.linear.weights.full import full_networks
 
-    held, found = full_networks(), []
-    for law in held.laws():
-        for depth in held.depths(law):
-            name = f"linear/full/{law.replace(':', '-')}/{depth}"
-            found.append(_full_network(held, name, law, depth, held.best(law, depth), main=True))
-            found += [
-                _full_network(held, f"{name}/{seed}", law, depth, seed, main=False)
-                for seed in held.seeds(law, depth)
-            ]
-    return found
+    held = full_networks()
+
+    def one(law: str, depth: int, seed: int) -> tuple[str, Callable[[], networks.Network]]:
+        record = held.record(law, depth, seed)
+        loss = "diverged" if record["diverged"] else f"recorded loss {record['loss']:.3g}"
+        tail = "" if held.steady(law, depth, seed) or record["diverged"] else ", heavy tail"
+        return f"seed {seed}, {loss}{tail}", lambda: held.network(law, depth, seed)
+
+    return [
+        each
+        for law in held.laws()
+        for depth in held.depths(law)
+        for each in _starts("FULL", law, depth, held.seeds(law, depth), held.best(law, depth), one)
+    ]
 
 
-def _full_network(
-    held: FullNetworks, name: str, law: str, depth: int, seed: int, *, main: bool
-) -> NamedNetwork:
-    def saved(path: Path) -> None:
-        from attnlab.linear.models.network import save
+def _starts(
+    family: str,
+    law: str,
+    depth: int,
+    starts: Sequence[int],
+    best: int,
+    one: Callable[[str, int, int], tuple[str, Callable[[], networks.Network]]],
+) -> list[NamedNetwork]:
+    """The networks of one law and depth: the best under the short name, then all of them."""
 
-        save(path, held.network(law, depth, seed))
+    def named(name: str, start: int, main: bool) -> NamedNetwork:
+        words, network = one(law, depth, start)
 
-    record = held.record(law, depth, seed)
-    loss = "diverged" if record["diverged"] else f"recorded loss {record['loss']:.3g}"
-    tail = "" if held.steady(law, depth, seed) or record["diverged"] else ", heavy tail"
-    about = f"FULL, {_layers(depth)}, noise {law}, seed {seed}, {loss}{tail}"
-    return NamedNetwork(name, about, saved, main)
+        def saved(path: Path) -> None:
+            from attnlab.linear.models.network import save
+
+            save(path, network())
+
+        about = f"{family}, {_layers(depth)}, noise {law}, {words}"
+        return NamedNetwork(name, about, saved, main)
+
+    short = f"linear/{family.lower()}/{law.replace(':', '-')}/{depth}"
+    return [
+        named(short, best, True),
+        *(named(f"{short}/{start}", start, False) for start in starts),
+    ]
 
 
 def _regressors() -> list[NamedNetwork]:

@@ -19,15 +19,16 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
-from attnlab.errors import AttnlabError, UserError
+from attnlab.errors import UserError
 from attnlab.files import write_whole, writer_name
 from attnlab.linear.models.network import Network
 from attnlab.linear.models.weights import FullWeights
 from attnlab.linear.noise import NoiseLaw, parse_noise
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.training.full_networks import STEADY
+from attnlab.linear.weights.collection import read_collection
 from attnlab.stats.estimate import Estimate
-from attnlab.tensor_files import Tensor, read_header
+from attnlab.tensor_files import Tensor
 
 FILE = Path(__file__).parent / "linear_full.safetensors"
 FORMAT = "attnlab linear FULL, all entries free"
@@ -154,13 +155,7 @@ class FullNetworks:
 @lru_cache(maxsize=4)
 def full_networks(path: Path = FILE) -> FullNetworks:
     """The FULL networks of a file, by default of the one that ships with the package."""
-    try:
-        tensors, metadata = read_header(path)
-    except (OSError, UserError) as reason:
-        raise AttnlabError(f"The FULL networks {path} cannot be read: {reason}") from reason
-    if metadata.get("format") != FORMAT:
-        raise AttnlabError(f"The FULL networks {path} are not of the format {FORMAT!r}.")
-    about = json.loads(metadata["about"])
+    tensors, about = read_collection(path, "FULL networks", FORMAT)
     records = about.pop("networks")
     return FullNetworks(path, tensors, records, about)
 

@@ -15,13 +15,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from attnlab.errors import AttnlabError, UserError
+from attnlab.errors import UserError
 from attnlab.linear.models.network import Network
 from attnlab.linear.models.weights import FullWeights
 from attnlab.linear.noise import NoiseLaw, parse_noise
 from attnlab.linear.problem import NoisyRegression
+from attnlab.linear.weights.collection import read_collection
 from attnlab.stats.estimate import Estimate
-from attnlab.tensor_files import Tensor, read_header
+from attnlab.tensor_files import Tensor
 
 FILE = Path(__file__).parent / "linear_axis.safetensors"
 FORMAT = "attnlab reference linear AXIS"
@@ -152,12 +153,6 @@ def shipped(path: Path = FILE) -> ShippedNetworks:
 
     Its method `network(noise, depth)` returns one of them.
     """
-    try:
-        tensors, metadata = read_header(path)
-    except (OSError, UserError) as reason:
-        raise AttnlabError(f"The shipped networks {path} cannot be read: {reason}") from reason
-    if metadata.get("format") != FORMAT:
-        raise AttnlabError(f"The shipped networks {path} are not of the format {FORMAT!r}.")
-    about = json.loads(metadata["about"])
+    tensors, about = read_collection(path, "shipped networks", FORMAT)
     losses = about.pop("losses")
     return ShippedNetworks(path, tensors, losses, about)
