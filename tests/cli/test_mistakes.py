@@ -38,6 +38,7 @@ MISTAKES = {
     "reproduce toy --seed abc": ("--seed", "an integer", "'abc'"),
     "reproduce toy --workers many": ("--workers", "an integer", "'many'"),
     "reproduce toy --stop-after 0": ("--stop-after", "above 0 minutes", "got 0"),
+    "reproduce toy --cells toy_sqare": ("--cells", "did you mean toy_square"),
     "reproduce toy --workers -2": ("--workers", "0 (this process) or more", "-2"),
     "reproduce toy --bogus": ("--bogus", "'attnlab reproduce --help' lists what is accepted"),
     "reproduce toy --stor x": ("--stor", "did you mean --store?"),

@@ -35,6 +35,7 @@ class Reproduce(OfScale):
       attnlab reproduce separation --scale paper  the paper's full grid
       attnlab reproduce --workers 2               on two processes of this machine
       attnlab reproduce rank --stop-after 20      as much as 20 minutes allow
+      attnlab reproduce rank --cells rank_encoder:layers=1,rank=8
       attnlab reproduce --scheduler tcp://127.0.0.1:8786
     """
 
@@ -46,6 +47,8 @@ class Reproduce(OfScale):
     """Run cells on a running Dask cluster."""
     stop_after: Annotated[float | None, arg(metavar="MINUTES")] = None
     """End the run after so many minutes; long cells continue in the next one."""
+    cells: Annotated[tuple[str, ...], arg(metavar="KIND[:NAME=VALUE,...] ...")] = ()
+    """Compute only these of the plan's cells, and leave the others for later."""
     report: Annotated[Path, arg(metavar="DIR")] = Path("attnlab-report")
     """Where to write the report."""
     no_report: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -58,18 +61,21 @@ class Reproduce(OfScale):
         from attnlab.lab.engine import open_engine
         from attnlab.lab.ledger import Judged, Ledger
         from attnlab.lab.runner import run_plans
+        from attnlab.lab.slices import read_slices
         from attnlab.report.digest import LINES, print_digest
         from attnlab.report.folder import check_folder
         from attnlab.report.terminal import print_summary, shown
 
         if self.stop_after is not None and not self.stop_after > 0:
             raise UserError(f"--stop-after must be above 0 minutes, got {self.stop_after:g}.")
-        plans = self.plans(self.load(self.study))
+        studies = self.load(self.study)
+        slices = read_slices(self.cells, studies)
+        plans = self.plans(studies)
         if not self.no_report:
             check_folder(self.report)
         with open_engine(self.workers, self.scheduler, self.studies_dir) as engine:
             store = self.open(create=True)
-            summaries = run_plans(plans, store, engine, console, self.stop_after)
+            summaries = run_plans(plans, store, engine, console, self.stop_after, slices)
         for summary in summaries:
             print_summary(summary, console)
         judged = [Judged.of(summary.plan, summary.view) for summary in summaries]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from attnlab.lab.engine import Engine
 from attnlab.lab.part import Finished, decode
 from attnlab.lab.progress import meter
 from attnlab.lab.provenance import RunLog
+from attnlab.lab.slices import Slice
 from attnlab.lab.store import Store
 from attnlab.lab.study import Plan, View
 from attnlab.lab.task import Task
@@ -25,8 +26,9 @@ from attnlab.lab.watch import RunLimits
 class Summary:
     """What became of the cells of one plan.
 
-    `results` are the rows by the key of their point, `seconds` what the computed cells took, and
-    `stopped` the cells that were under way when the time was up.
+    `results` are the rows by the key of their point, `seconds` what the computed cells took,
+    `stopped` the cells that were under way when the time was up, and `left_out` the number of
+    those that were not asked for.
     """
 
     plan: Plan
@@ -35,6 +37,7 @@ class Summary:
     results: dict[str, list[Any]]
     computed: int = 0
     seconds: float = 0.0
+    left_out: int = 0
     failed: list[tuple[AnyCell, AttnlabError]] = field(default_factory=list)
     stopped: list[tuple[AnyCell, AttnlabError]] = field(default_factory=list)
 
@@ -42,7 +45,7 @@ class Summary:
     def not_begun(self) -> int:
         """Cells that the run did not come to."""
         seen = self.from_store + self.computed + len(self.failed) + len(self.stopped)
-        return self.total - seen
+        return self.total - seen - self.left_out
 
     @property
     def view(self) -> View:
@@ -67,6 +70,7 @@ def run_plans(
     engine: Engine,
     console: Console,
     stop_after: float | None = None,
+    slices: Collection[Slice] = (),
 ) -> list[Summary]:
     """Bring every cell of the plans into the store, all studies together.
 
@@ -84,6 +88,8 @@ def run_plans(
         Where progress is shown.
     stop_after
         Minutes after which the run ends: cells under way save a checkpoint, no other begins.
+    slices
+        Which of the plans' cells to compute; all of them unless given.
     """
     until = None if stop_after is None else time.time() + 60 * stop_after
     summaries: list[Summary] = []
@@ -93,9 +99,13 @@ def run_plans(
         summary = look_up(plan, store)
         summaries.append(summary)
         for key, cell in plan.cells.items():
-            if not all(point.key in summary.results for point in cell.points):
-                tasks.setdefault(key, Task(plan.study.name, cell))
-                owners.setdefault(key, []).append(summary)
+            if all(point.key in summary.results for point in cell.points):
+                continue
+            if slices and not any(cell in each for each in slices):
+                summary.left_out += 1
+                continue
+            tasks.setdefault(key, Task(plan.study.name, cell))
+            owners.setdefault(key, []).append(summary)
     if not tasks:
         return summaries
     log = RunLog(store.root / "runs", engine.name)

@@ -41,6 +41,9 @@ def print_summary(summary: Summary, console: Console) -> None:
         f"{duration(summary.seconds)}"
     )
     console.print(shown(line), soft_wrap=True)
+    if summary.left_out:
+        left = f"{text.counted(summary.left_out, 'cell')} left out by --cells."
+        console.print(shown(left), soft_wrap=True)
     if summary.stopped or summary.not_begun:
         under_way = f"{text.counted(len(summary.stopped), 'cell')} under way"
         line = f"Stopped: {under_way}, {summary.not_begun} not begun; run it again to go on."

@@ -3,12 +3,15 @@
 The sizes are those of the trained cell in `test_cells`, so that one program serves both.
 """
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from attnlab import rank
 from attnlab.errors import UserError
+from attnlab.rank.models.encoder import with_float32_products
+from attnlab.rank.training.losses import EncoderLoss
 
 PROBLEM = rank.SelfNeighbours(d=4, N=3)
 OPTIONS = {"mlp": 8, "steps": 20, "batch": 8, "shape": {"products": "dot"}}
@@ -65,3 +68,22 @@ def test_training_can_be_watched_and_can_start_at_a_construction(trained, seed):
 def test_wrong_arguments_are_named(options, sentence, unchecked):
     with pytest.raises(UserError, match=sentence):
         rank.train(PROBLEM, **({"rank": 2} | OPTIONS | options))
+
+
+def test_encoders_of_lower_precision_are_evaluated_in_float32(seed):
+    """Their errors are those of the same weights with float32 products, to float32's rounding."""
+    options = OPTIONS | {"steps": 1, "shape": {"products": "dot", "matmul": "bfloat16"}}
+    found = rank.train(PROBLEM, rank=2, seed=seed, **options)
+    encoder = jax.tree.map(jnp.asarray, found.member(0))
+    prompts = PROBLEM.sample_batch(jax.random.key(seed), 8, jnp.float32)
+    exact = with_float32_products(encoder)
+    assert exact.shape.matmul == exact.blocks[0].attention.matmul == "float32"
+    low, high = (np.asarray(each.encode_batch(prompts.X)) for each in (encoder, exact))
+    assert np.abs(low - high).max() > 1e-5  # eight bits of a mantissa against 24
+
+    def error(encoder, key):
+        return EncoderLoss(PROBLEM, 8)(encoder, key, None)
+
+    key = jax.random.split(jax.random.split(jax.random.key(seed), 3)[2], 256)
+    values = jax.vmap(lambda one: error(exact, one))(key)
+    assert found.errors[0].value == pytest.approx(float(values.mean()), rel=1e-5)

@@ -8,6 +8,9 @@ the start in `encoder_init`; a GPU computes it in bfloat16 through `kernels.row_
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -126,6 +129,22 @@ class Encoder(eqx.Module):
         if self.shape.encoding == "additive":
             return x + positions
         return jnp.concatenate([x, positions])
+
+
+def with_float32_products(encoder: Encoder) -> Encoder:
+    """The same weights in an encoder that computes in float32; itself where it does already."""
+    if encoder.shape.matmul == "float32":
+        return encoder
+    exact: Any = {"matmul": "float32", "products": "dot"}  # "dot" compiles fast
+    blocks = tuple(
+        replace(
+            block,
+            attention=replace(block.attention, **exact),
+            mlp=None if block.mlp is None else replace(block.mlp, matmul="float32"),
+        )
+        for block in encoder.blocks
+    )
+    return replace(encoder, blocks=blocks, shape=replace(encoder.shape, **exact))
 
 
 def batch_loss(

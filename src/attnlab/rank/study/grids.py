@@ -66,7 +66,15 @@ PANELS: dict[Scale, Panel] = {
     ),
     "paper": Panel(
         EncoderRun(
-            d=64, N=16, rank=64, mlp=2048, steps=100_000, batch=256, seeds=5, products="auto"
+            d=64,
+            N=16,
+            rank=64,
+            mlp=2048,
+            steps=100_000,
+            batch=256,
+            seeds=5,
+            matmul="bfloat16",
+            products="auto",
         ),
         (1, 2, 4, 8, 16, 32, 64),
         (1, 3, 5),

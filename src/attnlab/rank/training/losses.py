@@ -15,18 +15,23 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab.compiling import fast_compile
 from attnlab.rank.models.attention import RankAttention
-from attnlab.rank.models.encoder import Encoder, batch_loss
+from attnlab.rank.models.encoder import Encoder, batch_loss, with_float32_products
 from attnlab.rank.problem import Neighbours, SelfNeighbours
 
 
 @dataclass(frozen=True)
 class EncoderLoss:
-    """The squared error of every point's neighbour, averaged over points and sequences."""
+    """The squared error of every point's neighbour, averaged over points and sequences.
+
+    With `in_float32` an encoder of lower precision is evaluated in float32.
+    """
 
     problem: SelfNeighbours
     batch: int
+    in_float32: bool = False
 
     def __call__(self, encoder: Encoder, key: PRNGKeyArray, member: Any) -> Float[Array, ""]:
+        encoder = with_float32_products(encoder) if self.in_float32 else encoder
         prompts = self.problem.sample_batch(key, self.batch, jnp.float32)
         return batch_loss(encoder, prompts.X, prompts.target)
 

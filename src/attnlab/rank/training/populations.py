@@ -2,12 +2,13 @@
 
 AdamW without weight decay, betas (.9, .95), linear warm-up over 5% of the steps, then a cosine to
 0; fresh prompts at every step unless `replay` is given. Each model is evaluated on held-out
-batches, the same for all, and the least training loss is kept as the paper's figures show it.
+batches, the same for all and in float32; the least training loss is kept as the paper's figures
+show it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -106,7 +107,8 @@ def train_population(
         **watched,
     )
     models = layout.model(np.asarray(trained.params))
-    values = np.asarray(held_out_losses(loss, HELD_OUT, models, for_test), float)
+    exact = replace(loss, in_float32=True) if isinstance(loss, EncoderLoss) else loss
+    values = np.asarray(held_out_losses(exact, HELD_OUT, models, for_test), float)
     values[list(trained.stopped)] = np.inf
     return Population(models, trained, tuple(map(Estimate.of, values)))
 
