@@ -1,18 +1,26 @@
-"""Trains FULL networks, every entry of P and Q free, by Adam from random weights.
+"""Trains networks by Adam: FULL from random weights or near DIAG, and GD++ and DIAG.
 
     python scripts/linear_full_gpu.py --out DIR --minutes 9 --steps 1:20000,4:60000,7:90000
+    python scripts/linear_full_gpu.py --out DIR --model diagonal --recipe paper --steps 200000 \\
+        --laws uniform:5 --depths 4
+    python scripts/linear_diagonal.py DIR/diag.npz 1 1 uniform:5
+    python scripts/linear_full_gpu.py --out DIR --model from-diag --diag DIR/diag.npz \\
+        --laws uniform:5 --depths 7 4
 
-All laws and seeds of one depth are one population. DIR holds two files: linear_full.safetensors
-with all finished networks, which `attnlab.linear.weights.full` reads, and running.checkpoint with
-the population that is being trained. After `--minutes` the run is saved and the script ends with
-status 3; called again with the same options it continues, bit for bit. What is in
-linear_full.safetensors already is not trained again. Networks with other laws, depths or recipes
+All laws and seeds of one depth are one population; with `--model diagonal` it has GD++ and DIAG of
+one law, and with `--model from-diag` FULL networks of one law that start near the DIAG network of
+that law and depth in the file that linear_diagonal.py wrote. DIR holds two files:
+linear_full.safetensors with all finished networks, which `attnlab.linear.weights.full` reads, and
+running.checkpoint with the population that is being trained. After `--minutes` the run is saved and
+the script ends with status 3; called again with the same options it continues, bit for bit. What is
+in linear_full.safetensors already is not trained again. Networks with other laws, depths or recipes
 are added by further calls with the same DIR. With `--seconds` the steps of all depths but the first
 are cut, by one factor, so that the whole takes about that long; a depth that has begun keeps its
-steps.
+steps. The last line is a summary as JSON.
 """
 
 import argparse
+import json
 import os
 import sys
 import threading
@@ -29,15 +37,20 @@ import jax
 import numpy as np
 
 from attnlab.errors import Stopped
+from attnlab.linear.kernels.cuda import compiled
+from attnlab.linear.models.weights import DiagWeights, FullWeights
 from attnlab.linear.noise import NoiseLaw, parse_noise
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study.table_1 import LAWS
+from attnlab.linear.training.diagonal_networks import NEAR, Family, start_near, train_diagonal
 from attnlab.linear.training.full_networks import RECIPES, FullRecipe, evaluate, train_full
 from attnlab.linear.weights.full import full_networks, write_full
 from attnlab.training.checkpoint import CheckpointFile
 from attnlab.training.outcome import Trained
 
 PROBLEM = NoisyRegression(10, 20)
+MODELS = ("full", "diagonal", "from-diag")
+FAMILIES: tuple[Family, ...] = ("gd++", "diag")
 SAVED_EVERY = 20  # chunks between two checkpoints
 REPORTED = 15.0  # seconds between two lines of progress
 UNFINISHED = 3  # exit status
@@ -53,13 +66,23 @@ class Job:
     depth: int
     seeds: int
     steps: int
+    model: str = "full"
+    diag: Path | None = None
+
+    @property
+    def groups(self) -> list[tuple[str, NoiseLaw]]:
+        """The name of the recipe and the law of every `seeds` members, in their order."""
+        if self.model == "diagonal":
+            return [(f"{self.name}-{family}", law) for law in self.laws for family in FAMILIES]
+        name = self.name if self.model == "full" else self.model
+        return [(name, law) for law in self.laws]
 
     @property
     def networks(self) -> list[str]:
         """The names of its networks in the order of the members."""
         return [
-            f"{self.name}/{law.name}/{self.depth}/{seed}"
-            for law in self.laws
+            f"{name}/{law.name}/{self.depth}/{seed}"
+            for name, law in self.groups
             for seed in range(self.seeds)
         ]
 
@@ -103,6 +126,8 @@ def arguments_of(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--steps", default="150000", help="steps, or depth:steps,depth:steps")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--order", choices=("up", "down", "given"), default="up", help="of depths")
+    parser.add_argument("--model", choices=MODELS, default="full", help="what is trained")
+    parser.add_argument("--diag", type=Path, help="file of DIAG networks that FULL starts near")
     parser.add_argument("--recipe", choices=sorted(RECIPES), default="clipped")
     parser.add_argument("--rate", type=float, help="learning rate in place of the recipe's")
     parser.add_argument("--clip", type=float, help="gradient norm in place of the recipe's")
@@ -110,7 +135,10 @@ def arguments_of(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--held-out", type=int, default=32_768, help="sequences of the choice")
     parser.add_argument("--chunk", type=int, default=1000, help="steps between two choices")
     parser.add_argument("--fresh", type=int, default=65_536, help="sequences of the evaluation")
-    return parser.parse_args(given)
+    options = parser.parse_args(given)
+    if (options.model == "from-diag") != (options.diag is not None):
+        parser.error("--diag belongs to --model from-diag, which needs it")
+    return options
 
 
 def recipe_of(given: argparse.Namespace) -> FullRecipe:
@@ -126,9 +154,20 @@ def jobs_of(given: argparse.Namespace) -> list[Job]:
     if given.order != "given":
         depths = sorted(depths, reverse=given.order == "down")
     steps, laws = per_depth(given.steps, depths), tuple(parse_noise(law) for law in given.laws)
+    together = [laws] if given.model == "full" else [(law,) for law in laws]
     return [
-        Job(given.recipe, recipe_of(given), laws, depth, given.seeds, steps[depth])
+        Job(
+            given.recipe,
+            recipe_of(given),
+            some,
+            depth,
+            given.seeds,
+            steps[depth],
+            given.model,
+            given.diag,
+        )
         for depth in depths
+        for some in together
     ]
 
 
@@ -190,28 +229,48 @@ def compile_ahead(jobs: list[Job], sizes: Sizes) -> None:
         trained(job, 1, sizes)
 
 
-def trained(job: Job, steps: int, sizes: Sizes, **watched: Any) -> Trained:
-    return train_full(
-        PROBLEM,
-        job.laws,
-        job.depth,
-        job.recipe,
-        seeds=job.seeds,
-        steps=steps,
-        held_out=sizes.held_out,
-        chunk=sizes.chunk,
+def trained(job: Job, steps: int, sizes: Sizes, **watched: Any) -> tuple[Trained, FullWeights]:
+    """What the trainer returns, and the best weights of all members as FULL networks."""
+    shared = {
+        "seeds": job.seeds,
+        "steps": steps,
+        "held_out": sizes.held_out,
+        "chunk": sizes.chunk,
         **watched,
-    )
+    }
+    if job.model == "diagonal":
+        return train_diagonal(
+            PROBLEM, job.laws[0], job.depth, job.recipe, families=FAMILIES, **shared
+        )
+    begin = None
+    if job.diag is not None:
+        begin = start_near(diagonal(job), job.laws[0], job.seeds, PROBLEM.d)
+    done = train_full(PROBLEM, job.laws, job.depth, job.recipe, begin=begin, **shared)
+    return done, done.best
 
 
-def finish(job: Job, done: Trained, sizes: Sizes, out: Path, watch: Watch) -> None:
+def diagonal(job: Job) -> DiagWeights:
+    """The DIAG network of the law and depth of a job, that of the first seed in the file."""
+    parts = ("p_x", "p_y", "q_x", "q_y")
+    name = f"diag/{job.laws[0].name}/0/{job.depth}"
+    if job.diag is None or not job.diag.exists():
+        sys.exit(f"There is no file {job.diag} of DIAG networks.")
+    with np.load(job.diag) as file:
+        if f"{name}/p_x" not in file:
+            sys.exit(f"The file {job.diag} has no DIAG network {name}.")
+        return DiagWeights(*(file[f"{name}/{part}"] for part in parts))
+
+
+def finish(
+    job: Job, done: Trained, best: FullWeights, sizes: Sizes, out: Path, watch: Watch
+) -> None:
     """Evaluate the networks of a job and add them to the file."""
     path = out / "linear_full.safetensors"
     matrices, records, about = finished(path)
     device = jax.devices()[0].device_kind
-    for i, law in enumerate(job.laws):
+    for i, (recipe, law) in enumerate(job.groups):
         own = slice(i * job.seeds, (i + 1) * job.seeds)
-        weights = jax.tree.map(lambda part, own=own: np.asarray(part[own]), done.best)
+        weights = jax.tree.map(lambda part, own=own: np.asarray(part[own]), best)
         tails = evaluate(weights, PROBLEM, law, sizes.fresh)
         for seed, tail in enumerate(tails):
             member = own.start + seed
@@ -232,12 +291,39 @@ def finish(job: Job, done: Trained, sizes: Sizes, out: Path, watch: Watch) -> No
             f"max {tail.largest:.2g}"
             for tail in tails
         ]
-        watch.say(f"{job.depth} layers {law.name}: {' | '.join(cells)}")
-    about["recipes"] = {**about.get("recipes", {}), job.name: asdict(job.recipe)}
+        watch.say(f"{job.depth} layers {law.name}, {recipe}: {' | '.join(cells)}")
+        about["recipes"] = {**about.get("recipes", {}), recipe: described(job)}
     about["problem"] = {"d": PROBLEM.d, "n": PROBLEM.n}
     about["machine"] = {"device": device, "jax": jax.__version__}
     about["held_out"] = sizes.held_out
     write_full(path, matrices, records, about)
+
+
+def described(job: Job) -> dict[str, Any]:
+    """The recipe of a job as JSON."""
+    if job.model != "from-diag":
+        return asdict(job.recipe)
+    return {**asdict(job.recipe), "scale": NEAR, "begin": f"a DIAG network and N(0, {NEAR}^2)"}
+
+
+def summary(jobs: list[Job], out: Path, watch: Watch) -> str:
+    """The networks of this call as one line of JSON."""
+    _, records, _ = finished(out / "linear_full.safetensors")
+    wanted = ("loss", "standard_error", "body", "largest", "diverged", "steps", "chosen_at_step")
+    networks = {
+        name: {field: records[name][field] for field in wanted}
+        for job in jobs
+        for name in job.networks
+    }
+    return json.dumps(
+        {
+            "seconds": round(time.time() - watch.begun, 1),
+            "device": jax.devices()[0].device_kind,
+            "jax": jax.__version__,
+            "fused_kernel": compiled.available(),
+            "networks": networks,
+        }
+    )
 
 
 def finished(path: Path) -> tuple[dict, dict, dict]:
@@ -272,7 +358,7 @@ def main(given: list[str] | None = None) -> int:
             return UNFINISHED
         job = watch.begin(place, options.seconds, checkpoint)
         try:
-            done = trained(
+            done, best = trained(
                 job,
                 job.steps,
                 sizes,
@@ -283,9 +369,10 @@ def main(given: list[str] | None = None) -> int:
         except Stopped as stopped:
             watch.say(f"{stopped} Call again with the same options.")
             return UNFINISHED
-        finish(job, done, sizes, options.out, watch)
+        finish(job, done, best, sizes, options.out, watch)
         Path(checkpoint.path).unlink(missing_ok=True)
     watch.say("done")
+    print(summary(jobs, options.out, watch))
     return 0
 
 

@@ -149,3 +149,24 @@ def test_the_script_stops_continues_and_writes_the_file(tmp_path, monkeypatch):
     assert (record["steps"], record["diverged"]) == (8, False)
     assert math.isfinite(record["loss"])
     assert one.weights("uniform:2", 2, 1).P.shape == (2, 1, 4, 4)
+
+
+def test_the_script_names_what_it_trains_and_refuses_a_start_without_its_file(tmp_path, capsys):
+    script = the_script()
+
+    def names(*given):
+        jobs = script.jobs_of(script.arguments_of(["--out", str(tmp_path), "--seeds", "1", *given]))
+        return [name for job in jobs for name in job.networks]
+
+    two = ("--laws", "uniform:2", "uniform:3", "--depths", "4")
+    assert names("--model", "diagonal", "--recipe", "paper", *two) == [
+        f"paper-{family}/uniform:{high}/4/0" for high in (2, 3) for family in ("gd++", "diag")
+    ]
+    near = ("--model", "from-diag", *two)
+    assert names(*near, "--diag", "d.npz") == ["from-diag/uniform:2/4/0", "from-diag/uniform:3/4/0"]
+    for wrong in (near, ("--diag", "d.npz")):
+        with pytest.raises(SystemExit):
+            names(*wrong)
+    assert "--diag belongs to --model from-diag" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match=r"There is no file d\.npz"):
+        script.main(["--out", str(tmp_path), *near, "--diag", "d.npz", "--steps", "1"])

@@ -12,7 +12,7 @@ member the weights with the least loss on held-out sequences at the end of a chu
 
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -171,16 +171,20 @@ def start(laws: Sequence[NoiseLaw], seeds: int, depth: int, d: int, scale: float
 
     They depend on the law, the seed and the depth, and not on what else is trained with them.
     """
-    keys = jnp.stack(
+    keys = jnp.concatenate([starting_keys(law.name, seeds, depth) for law in laws])
+    return small_random("full", keys, depth, d, scale=scale, dtype=np.float32)
+
+
+def starting_keys(name: str, seeds: int, depth: int) -> Array:
+    """One key per seed for the weights at the start, by a name and the depth."""
+    return jnp.stack(
         [
             jax.random.fold_in(
-                jax.random.fold_in(jax.random.key(seed), depth), zlib.crc32(law.name.encode())
+                jax.random.fold_in(jax.random.key(seed), depth), zlib.crc32(name.encode())
             )
-            for law in laws
             for seed in range(seeds)
         ]
     )
-    return small_random("full", keys, depth, d, scale=scale, dtype=np.float32)
 
 
 def train_full(
@@ -194,6 +198,7 @@ def train_full(
     seed: int = 0,
     held_out: int = 32_768,
     chunk: int = 1000,
+    begin: FullWeights | None = None,
     **watched: Any,
 ) -> Trained:
     """Train FULL networks of one depth on every law, from `seeds` random starts each.
@@ -212,36 +217,49 @@ def train_full(
         The seed of the sequences, which all members share.
     held_out, chunk
         Sequences by which the weights of a member are chosen, after every `chunk` steps.
+    begin
+        The weights at the start, in the order of the members, in place of random ones.
     watched
         `progress`, `checkpoint` and `stop` of `attnlab.training.population.train`.
     """
-    members = [law for law in laws for _ in range(seeds)]
     # Compiled programs are kept for the problem, so its unused noise law must always be the same.
     problem = replace(problem, noise=Fixed(0))
-    rates = Schedule(recipe.learning_rate, recipe.warmup * steps, steps, recipe.final)
-
-    def column(value: float) -> Float[Array, " members"]:
-        return jnp.full(len(members), value, jnp.float32)
-
+    if begin is None:
+        begin = start(laws, seeds, depth, problem.d, recipe.scale)
     return train(
         FullLoss(problem, recipe.batch),
-        start(laws, seeds, depth, problem.d, recipe.scale),
-        RegressionMember(
-            noise_tables(members, np.float32),
-            Schedule(*map(column, rates)),
-            Betas(column(0.9), column(0.999)),
-        ),
+        begin,
+        equal_members([law for law in laws for _ in range(seeds)], recipe, steps),
         jax.random.fold_in(jax.random.key(seed), depth),
         adam,
         steps=steps,
-        options=TrainingOptions(
-            chunk=chunk,
-            rate=scheduled_rate,
-            evaluate=HeldOutLoss(problem, held_out),
-            clip=math.inf if recipe.clip is None else recipe.clip,
-            guard=FINITE_ONLY,
-        ),
+        options=options_of(recipe, chunk, HeldOutLoss(problem, held_out)),
         **watched,
+    )
+
+
+def equal_members(laws: Sequence[NoiseLaw], recipe: FullRecipe, steps: int) -> RegressionMember:
+    """Members that are trained by one recipe, each on its own law."""
+
+    def column(value: float) -> Float[Array, " members"]:
+        return jnp.full(len(laws), value, jnp.float32)
+
+    rates = Schedule(recipe.learning_rate, recipe.warmup * steps, steps, recipe.final)
+    return RegressionMember(
+        noise_tables(laws, np.float32),
+        Schedule(*map(column, rates)),
+        Betas(column(0.9), column(0.999)),
+    )
+
+
+def options_of(recipe: FullRecipe, chunk: int, evaluate: Callable[..., Any]) -> TrainingOptions:
+    """How a population is trained by a recipe; `evaluate` is the loss on held-out sequences."""
+    return TrainingOptions(
+        chunk=chunk,
+        rate=scheduled_rate,
+        evaluate=evaluate,
+        clip=math.inf if recipe.clip is None else recipe.clip,
+        guard=FINITE_ONLY,
     )
 
 
