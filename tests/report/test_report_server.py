@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import io
 import signal
 import socket
 import subprocess
@@ -13,7 +14,7 @@ import time
 import pytest
 
 from attnlab.errors import UserError
-from attnlab.report.server import make_server
+from attnlab.report.server import UntilDeadline, make_server
 from tests.lab.command_line import HEAR_INTERRUPTS
 
 
@@ -84,6 +85,47 @@ def test_half_open_requests_hold_few_threads_and_end(report, monkeypatch):
         assert fetch(found, "/")[0] == 200  # after the others were given up
         for each in opened:
             each.close()
+        found.shutdown()
+        thread.join()
+
+
+def test_a_request_has_one_deadline_however_often_its_client_says_something(monkeypatch):
+    hours = iter(range(10**6))
+    monkeypatch.setattr("attnlab.report.server.clock", lambda: next(hours))
+    timeouts = []
+
+    class Dripping:
+        def settimeout(self, seconds):
+            timeouts.append(seconds)
+
+        def recv_into(self, buffer):
+            buffer[:1] = b"a"
+            return 1
+
+    reader = io.BufferedReader(UntilDeadline(Dripping(), 10))  # type: ignore[arg-type]
+    with pytest.raises(TimeoutError, match="did not arrive in time"):
+        reader.readline(65537)
+    assert timeouts == list(range(9, 0, -1))  # each read may take what is left, and no more
+
+
+def test_a_client_that_drips_is_given_up(report, monkeypatch):
+    monkeypatch.setattr("attnlab.report.server.Handler.timeout", 0.3)
+    with make_server(report) as found:
+        thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        with socket.create_connection(("127.0.0.1", found.server_port), timeout=0.02) as client:
+            client.sendall(b"GET / HTTP/1.0\r\nX: ")
+            ended = time.monotonic() + 600
+            heard = None
+            while heard is None and time.monotonic() < ended:
+                try:
+                    client.sendall(b"a")
+                    heard = client.recv(1)  # waits a little for the end, then says more
+                except TimeoutError:
+                    continue
+                except ConnectionError:
+                    heard = b""
+        assert heard == b""
         found.shutdown()
         thread.join()
 

@@ -2,16 +2,20 @@
 
 The site needs no server; this is for browsers that are kept from local files, and for looking at
 a report through a tunnel. Only requests that name this machine as their host are answered, so that
-a page from elsewhere cannot reach the report through a name of its own; connections end after a
-time, and only so many are open at once.
+a page from elsewhere cannot reach the report through a name of its own. Only so many connections
+are open at once: one whose request has not arrived whole after `SECONDS` ends, however often it
+says something, and so does one that takes nothing of its answer for as long.
 """
 
 from __future__ import annotations
 
 import errno
 import functools
+import io
 import re
+import socket
 import threading
+import time
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,8 +25,31 @@ from attnlab.errors import UserError
 
 HOST = "127.0.0.1"
 NAMES = {HOST, "localhost", "[::1]"}
-SECONDS = 15.0  # that a connection may take to say or hear something
+SECONDS = 15.0  # for a whole request, and for a client to take the next piece of its answer
 CONNECTIONS = 64
+clock = time.monotonic
+
+
+class UntilDeadline(io.RawIOBase):
+    """What a connection says before a deadline; a read that goes beyond it is a TimeoutError.
+
+    A timeout of the socket would begin anew with every byte, so that a client that says one now
+    and then could hold its connection for ever.
+    """
+
+    def __init__(self, connection: socket.socket, seconds: float):
+        self._connection = connection
+        self._deadline = clock() + seconds
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left = self._deadline - clock()
+        if left <= 0:
+            raise TimeoutError("the request did not arrive in time")
+        self._connection.settimeout(left)
+        return self._connection.recv_into(buffer)
 
 
 class Handler(SimpleHTTPRequestHandler):
@@ -40,10 +67,17 @@ class Handler(SimpleHTTPRequestHandler):
         ".pdf": "application/pdf",
     }
 
-    timeout = SECONDS  # the base class sets it on the connection
+    timeout = SECONDS  # the base class sets it on the connection, where it is one for each write
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self.rfile = io.BufferedReader(UntilDeadline(self.connection, self.timeout))
 
     def parse_request(self) -> bool:
-        if not super().parse_request():
+        arrived = super().parse_request()
+        self.connection.settimeout(self.timeout)
+        if not arrived:
             return False
         host = re.sub(r":\d+$", "", self.headers.get("Host", ""))
         if host.lower() not in NAMES:
