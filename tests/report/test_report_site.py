@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import errno
 import json
+import os
 import re
 import sys
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -208,18 +211,33 @@ def test_a_report_replaces_a_report_as_a_whole(store, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_failure_half_way_leaves_the_old_report(store, garden, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "last", [".attnlab-report", "assets/theme.js", "figures/garden-heights.csv", "index.html"]
+)
+def test_a_disk_that_is_full_half_way_leaves_the_old_report_alone(
+    store, garden, tmp_path, monkeypatch, last
+):
     out = tmp_path / "out"
     write_report(store, judged(store), out)
-    before = (out / "index.html").read_bytes()
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    refused = []
 
-    def fail(*_):
-        raise OSError(28, "No space left on device")
+    def nearly_full(write):
+        def writing(path, *given, **named):
+            if path.as_posix().endswith(f"/{last}"):
+                refused.append(path)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return write(path, *given, **named)
 
-    monkeypatch.setattr(site.figures, "start_figure", fail)
-    with pytest.raises(AttnlabError, match="disk is full"):
-        write_report(store, judged(store, garden), out)
-    assert (out / "index.html").read_bytes() == before
+        return writing
+
+    with monkeypatch.context() as patch:
+        for name in ("write_text", "write_bytes"):
+            patch.setattr(Path, name, nearly_full(getattr(Path, name)))
+        with pytest.raises(AttnlabError, match="disk is full"):
+            write_report(store, judged(store, garden), out)
+    assert refused
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 

@@ -75,7 +75,7 @@ def check_folder(out: Path) -> None:
 
 def _unwritable(out: Path, reason: OSError) -> UserError:
     return UserError(
-        f"The report's folder {out} cannot be written ({reason.strerror}); "
+        f"The report's folder {out} cannot be written ({trouble(reason)}); "
         "give one that you may write to."
     )
 
