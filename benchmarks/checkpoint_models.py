@@ -7,7 +7,12 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import AutoConfig, AutoModel, SpeechEncoderDecoderModel
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    SpeechEncoderDecoderModel,
+    VisionEncoderDecoderModel,
+)
 
 SMALL = {
     "hidden_size": 32,
@@ -37,6 +42,10 @@ EXPERTS = {"num_experts_per_tok": 1, "moe_intermediate_size": 8}
 T5 = {"d_model": 32, "d_kv": 6, "d_ff": 48, "num_layers": 2, "num_heads": 4, "vocab_size": 50}
 SPEECH = {**SMALL, "conv_dim": (8, 8), "conv_stride": (4, 4), "conv_kernel": (8, 8),
           "num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2}  # fmt: skip
+COMPOSITE = {
+    "speech-encoder-decoder": SpeechEncoderDecoderModel,
+    "vision-encoder-decoder": VisionEncoderDecoderModel,
+}
 
 
 @dataclass(frozen=True)
@@ -52,10 +61,10 @@ class Model:
         return AutoConfig.for_model(self.type, **self.settings, **parts)
 
     def build(self) -> nn.Module:
-        if self.type == "speech-encoder-decoder":
+        if self.parts:
             config = self.config()
             config._attn_implementation = "eager"
-            return SpeechEncoderDecoderModel(config)
+            return COMPOSITE[self.type](config)
         return AutoModel.from_config(
             self.config(), attn_implementation="eager", experts_implementation="eager"
         )
@@ -160,10 +169,18 @@ MODELS: dict[str, Model] = {
             "ffn_config": {"ffn_hidden_size": 16, "moe_num_experts": 2, "moe_top_k": 1},
         },
     ),
+    "XGLM": Model(
+        "xglm",
+        {"d_model": 32, "num_layers": 2, "attention_heads": 4, "ffn_dim": 48, "vocab_size": 50},
+    ),
     "OPT": Model("opt", {**SMALL, "ffn_dim": 48, "word_embed_proj_dim": 32}),
     "BERT": Model("bert", SMALL),
     "RoBERTa": Model("roberta", SMALL),
     "ELECTRA": Model("electra", {**SMALL, "embedding_size": 16}),
+    "RoFormer": Model("roformer", {**SMALL, "embedding_size": 16}),
+    "RoFormer, values turned too": Model(
+        "roformer", {**SMALL, "embedding_size": 16, "rotary_value": True}
+    ),
     "ESM": Model("esm", {**SMALL, "position_embedding_type": "rotary", "mask_token_id": 4}),
     "DistilBERT": Model(
         "distilbert", {"dim": 32, "hidden_dim": 48, "n_layers": 2, "n_heads": 4, "vocab_size": 50}
@@ -185,6 +202,13 @@ MODELS: dict[str, Model] = {
     "Speech encoder, BART decoder": Model(
         "speech-encoder-decoder",
         parts={"encoder": Model("wav2vec2", SPEECH), "decoder": Model("bart", SIDES)},
+    ),
+    "Vision encoder, GPT-2 decoder": Model(
+        "vision-encoder-decoder",
+        parts={
+            "encoder": Model("vit", IMAGE),
+            "decoder": Model("gpt2", {**GPT, "n_head": 8, "add_cross_attention": True}),
+        },
     ),
     "ViT": Model("vit", IMAGE),
     "DeiT": Model("deit", IMAGE),
@@ -209,6 +233,9 @@ MODELS: dict[str, Model] = {
             "vision_config": {**IMAGE, "num_attention_heads": 8},
             "projection_dim": 8,
         },
+    ),
+    "SigLIP, 4 and 8 heads": Model(
+        "siglip", {"text_config": SMALL, "vision_config": {**IMAGE, "num_attention_heads": 8}}
     ),
     "Wav2Vec2": Model("wav2vec2", SPEECH),
     "HuBERT": Model("hubert", SPEECH),

@@ -143,7 +143,8 @@ class Judge:
     @contextlib.contextmanager
     def _hooked(self) -> Iterator[None]:
         def enter(module: nn.Module, given: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-            shape = given[0].shape
+            whole = isinstance(module, nn.MultiheadAttention)  # takes queries, keys, values
+            shape = given[1 if whole else 0].shape
             if self.tokens is None:
                 # Small tokens: a cap of scores, as Gemma 2 has, is then the identity.
                 self.tokens = 1e-3 * torch.randn(shape, dtype=torch.float64)
@@ -151,17 +152,24 @@ class Judge:
                     self.tokens[0, 1] = 0  # a gate of this token is then the same in all columns
                 self.tokens.requires_grad_()
                 self.active = True
+            if whole:
+                return (self.tokens, self.tokens, self.tokens, *given[3:])
             return (self.tokens, *given[1:]) if self.tokens.shape == shape else given
 
-        def leave(module: nn.Module, given: Any, out: torch.Tensor) -> None:
+        def leave(module: nn.Module, given: Any, out: Any) -> None:
             if self.active:
-                self.active, self.out = False, out
+                self.active, self.out = False, out[0] if isinstance(out, tuple) else out
 
         hooks = [m.register_forward_pre_hook(enter) for m in self.layer.inputs]
         hooks.append(self.layer.output.register_forward_hook(leave))
         hooks += [
             m.register_forward_pre_hook(_without_rotation, with_kwargs=True)
             for m in self.model.modules()
+        ]
+        hooks += [
+            m.register_forward_hook(_no_angles)
+            for m in self.model.modules()
+            if type(m).__name__ == "RoFormerSinusoidalPositionalEmbedding"
         ]
         try:
             yield
@@ -178,6 +186,11 @@ def _without_rotation(module: nn.Module, given: Any, named: dict[str, Any]) -> A
     elif isinstance(found, torch.Tensor):
         named["position_embeddings"] = torch.ones_like(found)
     return given, named
+
+
+def _no_angles(module: nn.Module, given: Any, sines_and_cosines: torch.Tensor) -> torch.Tensor:
+    sines, cosines = sines_and_cosines.chunk(2, dim=-1)
+    return torch.cat([torch.zeros_like(sines), torch.ones_like(cosines)], dim=-1)
 
 
 def forgotten_norms(model: nn.Module) -> None:
@@ -205,7 +218,9 @@ def layers_of(model: nn.Module, folder: Path) -> list[Layer]:
                 np.ascontiguousarray(block.T).tobytes()
             )
         inputs = [modules[role] for role in INPUTS if role in modules]
-        layers.append(Layer(factors.layer.number, inputs, modules["o"], list(modules.values())))
+        whole = isinstance(inputs[0], nn.MultiheadAttention)  # calls no module for its output
+        output = inputs[0] if whole else modules["o"]
+        layers.append(Layer(factors.layer.number, inputs, output, list(modules.values())))
     return layers
 
 
@@ -312,6 +327,7 @@ def main() -> int:
     parser.add_argument("name", nargs="*", default=())
     parser.add_argument("--write", type=Path)
     given = parser.parse_args()
+    torch.set_default_dtype(torch.float64)  # XGLM's mask is the least float64 in the default dtype
     transformers.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     results = []

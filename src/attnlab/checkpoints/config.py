@@ -82,7 +82,6 @@ def rotary_in(config: Mapping[str, Any]) -> bool:
     return any(
         any(part.get(key) is not None for key in ROTARY)
         or part.get("position_embedding_type") == "rotary"
-        or part.get("model_type") == "roformer"
         for part in _parts(config)
     )
 
@@ -95,6 +94,11 @@ def norms_in(config: Mapping[str, Any], template: str) -> bool:
 def capped_in(config: Mapping[str, Any], template: str) -> bool:
     """Whether config.json tells of scores that are capped by a tanh, as in Gemma 2."""
     return part_of(config, template).get("attn_logit_softcapping") is not None
+
+
+def turned_values_in(config: Mapping[str, Any], template: str) -> bool:
+    """Whether config.json tells of values that are turned by their positions, as in RoFormer."""
+    return part_of(config, template).get("rotary_value") is True
 
 
 def _means(name: str, word: str) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from attnlab.checkpoints.config import capped_in, norms_in, rotary_in
+from attnlab.checkpoints.config import capped_in, norms_in, rotary_in, turned_values_in
 from attnlab.checkpoints.forms import Form, copying, read_form
 from attnlab.checkpoints.heads import Bound, norms_of
 from attnlab.checkpoints.located import LayerFactors, Located, followed, layer_factors, locate
@@ -197,6 +197,8 @@ def _naming(found: Located, layout: str, gated: bool = False) -> Naming:
     beside = [text for scheme in schemes for text in scheme.beside]
     if any(capped_in(found.config, stack.template) for stack in stacks):
         beside.append("the cap of scores")
+    if any(turned_values_in(found.config, stack.template) for stack in stacks):
+        beside.append("rotary embedding of values (V O is the form at position 0)")
     norms = any(norms_of(layer, tensors.shapes) for layer in layers)
     return Naming(
         scheme=", ".join(scheme.name for scheme in schemes),

@@ -67,6 +67,7 @@ _PROJ = ("q_proj", "k_proj", "v_proj")
 _WORDS = ("query", "key", "value")
 _DENSE = "attention.output.dense"
 _LLAMA = _split("self_attn", *_PROJ, "self_attn.o_proj")
+_BERT = _split("attention.self", *_WORDS, _DENSE)
 _GPT_2 = _fused("attn.c_attn", "attn.c_proj")
 _LATENT = {
     "kv_a": "self_attn.kv_a_proj_with_mqa.weight",
@@ -99,7 +100,8 @@ SCHEMES = (
     ),
     Scheme("Phi-2", _split("self_attn", *_PROJ, "self_attn.dense"), rotary=True),
     Scheme("OPT and CLIP", _split("self_attn", *_PROJ, "self_attn.out_proj")),
-    Scheme("BERT", _split("attention.self", *_WORDS, _DENSE)),
+    Scheme("RoFormer", _BERT, models=("roformer",), rotary=True),
+    Scheme("BERT", _BERT),
     Scheme("ViT", _split("attention.attention", *_WORDS, _DENSE)),
     Scheme("ALBERT", _split("attention", *_WORDS, "attention.dense")),
     Scheme("DistilBERT", _split("attention", "q_lin", "k_lin", "v_lin", "attention.out_lin")),
