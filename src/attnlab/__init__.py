@@ -2,7 +2,8 @@
 
 Each paper is a package of its own with few public names: `from attnlab import linear, random, rank,
 separation`. `study(name)` is a paper as claims, figures and cells; `ledger(name)` judges its claims
-on stored results; `stats` has what comparisons are made with. All are imported when first used.
+on stored results, and `query(sql)` asks them; `stats` has what comparisons are made with. All are
+imported when first used.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from attnlab.lab.ledger import Ledger
+    from attnlab.lab.query import Answer
     from attnlab.lab.study import Scale, Study
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", *STUDIES, "ledger", "stats", "study"]
+__all__ = ["__version__", *STUDIES, "ledger", "query", "stats", "study"]
 
 
 def study(name: str) -> Study:
@@ -50,6 +52,17 @@ def ledger(
 
     plan = study(name).plan(scale, seed)
     return Judged.of(plan, look_up(plan, Store(store, create=False)).view).ledger
+
+
+def query(sql: str, store: Path | str = "attnlab-store") -> Answer:
+    """Ask the results in a store: one SELECT, with a table for each kind of cell.
+
+    The answer has `columns` and `rows`, `to_arrow()` and `to_pandas()`; a notebook shows a table.
+    """
+    from attnlab.lab.query import query as ask
+    from attnlab.lab.store import Store
+
+    return ask(Store(store, create=False), sql)
 
 
 def __getattr__(name: str) -> Any:

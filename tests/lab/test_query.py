@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 from rich.console import Console
 
+import attnlab
 from attnlab.cli.query import Query
 from attnlab.errors import AttnlabError, UserError
 from attnlab.lab.cell import CellKind
@@ -212,3 +213,26 @@ def test_a_damaged_inside_is_one_sentence(store):
         query(Store(store.root), "SELECT count(*) FROM every")
     with pytest.warns(StoreWarning, match="not a part of attnlab"):
         assert Store(store.root).holding([first]) == {}
+
+
+def test_an_answer_becomes_a_table_of_arrow_and_of_pandas(store, monkeypatch):
+    answer = attnlab.query("SELECT n, a, name, flag, value FROM every ORDER BY n", store.root)
+    table = answer.to_arrow()
+    assert table.column_names == list(answer.columns)
+    assert [tuple(row.values()) for row in table.to_pylist()] == list(answer.rows)
+    assert [str(field.type) for field in table.schema][:4] == ["int64", "double", "string", "bool"]
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"needs pandas, which is not installed.*to_arrow"):
+        answer.to_pandas()
+    huge = attnlab.query(f"SELECT {2**100}::HUGEINT AS huge", store.root)
+    with pytest.raises(UserError, match=r"'huge' has no type of Arrow.*CAST"):
+        huge.to_arrow()
+
+
+def test_a_notebook_shows_an_answer_as_text(store):
+    answer = attnlab.query("SELECT '<b>' AS \"<i>\", range FROM range(99)", store.root)
+    shown = answer._repr_html_()
+    assert "&lt;b&gt;" in shown
+    assert "<b>" not in shown
+    assert "<i>" not in shown
+    assert "and 39 more rows" in shown

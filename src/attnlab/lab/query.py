@@ -2,20 +2,63 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from attnlab.errors import AttnlabError, UserError
 from attnlab.lab.store import Store
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SHOWN = 60  # rows in a notebook
+
 
 @dataclass(frozen=True)
 class Answer:
+    """Columns and rows; a notebook shows the first `SHOWN` of them."""
+
     columns: Sequence[str]
     rows: Sequence[tuple[Any, ...]]
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as a table of Arrow, with the types of the values."""
+        import pyarrow as pa
+
+        found = {}
+        for place, name in enumerate(self.columns):
+            try:
+                found[name] = pa.array([row[place] for row in self.rows])
+            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as reason:
+                raise UserError(
+                    f"Column {name!r} has no type of Arrow that holds all its values; CAST it in "
+                    "the SQL."
+                ) from reason
+        return pa.table(found)
+
+    def to_pandas(self) -> Any:
+        """The rows as a DataFrame of pandas, which has to be installed."""
+        if importlib.util.find_spec("pandas") is None:
+            raise UserError(
+                "to_pandas() needs pandas, which is not installed; install it, or take to_arrow(), "
+                "which needs nothing more."
+            )
+        return self.to_arrow().to_pandas()
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(str(item))}</td>" for item in row) + "</tr>"
+            for row in self.rows[:SHOWN]
+        )
+        more = len(self.rows) - SHOWN
+        note = f"<p><small>and {more} more rows</small></p>" if more > 0 else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}"
 
 
 def query(store: Store, sql: str) -> Answer:
