@@ -17,6 +17,9 @@ from docutils.utils.math.latex2mathml import tex2mathml
 
 import attnlab
 
+sys.path.insert(0, str(Path(__file__).parent))
+import gallery_page
+
 project = "attnlab"
 author = "The attnlab developers"
 copyright = author
@@ -115,6 +118,13 @@ def _visit_block(self: Any, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def _show_gallery(app: Any, name: str, source: list[str]) -> None:
+    """The page of the gallery gets its examples, which run now, with their pictures."""
+    if name == "gallery/index":
+        source[0] = gallery_page.with_examples(source[0], Path(app.outdir) / "_images")
+
+
 def setup(app: Any) -> None:
+    app.connect("source-read", _show_gallery)
     app.connect("autodoc-process-docstring", plain_docstrings)
     app.add_html_math_renderer("mathml", (_visit_inline, None), (_visit_block, None))

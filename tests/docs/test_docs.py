@@ -51,6 +51,10 @@ def test_the_documentation_builds_without_warnings_and_needs_no_network(tmp_path
         path.stem for path in tmp_path.glob("html/api/*.html")
     }
     assert "softmax is worse" in pages["add-an-attention-variant"]
+    gallery = tmp_path / "html" / "gallery"
+    pictures = re.findall(r'<img src="([^"]*)"', (gallery / "index.html").read_text("utf-8"))
+    assert len(set(pictures)) == 12
+    assert all((gallery / picture).is_file() for picture in pictures)
     for name, html in pages.items():
         loaded = re.findall(
             r'<(?:script|link|img)\b[^>]*(?:src|href)="((?:https?:)?//[^"]*)"', html
