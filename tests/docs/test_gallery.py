@@ -3,6 +3,7 @@
 import importlib.util
 import re
 
+import altair as alt
 import pytest
 
 from tests.docs.markdown_pages import ROOT
@@ -52,3 +53,10 @@ def test_an_example_runs_in_a_folder_of_its_own(tmp_path, monkeypatch):
     left = gallery_page.Example.read("checkpoint_ranks").run()
     assert left["reading"].heads
     assert not list(tmp_path.iterdir())
+
+
+def test_a_notebook_shows_a_chart_without_a_network():
+    chart = gallery_page.Example.read("least_angle").run()["chart"]
+    with alt.renderers.enable("svg"):
+        shown = chart._repr_mimebundle_(None, None)
+    assert shown["image/svg+xml"].startswith("<svg")

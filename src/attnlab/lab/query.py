@@ -71,7 +71,8 @@ def query(store: Store, sql: str) -> Answer:
             return Answer(columns, result.fetchall())
         except duckdb.Error as reason:
             message = " ".join(str(reason).split("\n\n")[0].split())
-            tables = ", ".join(store.kinds()) or "none yet"
+            known = [kind for kind in store.kinds() if store.parts(kind)]
+            tables = ", ".join(known) or "none yet"
             raise UserError(f"The SQL was refused: {message} (tables: {tables}).") from reason
 
 
