@@ -72,7 +72,7 @@ class Handler(SimpleHTTPRequestHandler):
     def setup(self) -> None:
         super().setup()
         self.rfile.close()
-        self.rfile = io.BufferedReader(UntilDeadline(self.connection, self.timeout))
+        self.rfile = io.BufferedReader(UntilDeadline(self.connection, self.timeout or SECONDS))
 
     def parse_request(self) -> bool:
         arrived = super().parse_request()
