@@ -4,6 +4,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 STUDIES = Path(__file__).parent / "studies"
@@ -55,6 +56,30 @@ class Attnlab:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    @contextmanager
+    def forking(self, *arguments, **environment):
+        """Start a command many times: `start()` gives a child's id and `ended()`, its exit code."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.lab.forked_command", *map(str, arguments)],
+            cwd=self.folder,
+            env=self._environment({"PYTHONPATH": os.pathsep.join(sys.path)} | environment),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+        def said() -> int:
+            return int(process.stdout.readline())
+
+        def start():
+            process.stdin.write("\n")
+            process.stdin.flush()
+            return said(), said
+
+        with process:
+            yield start
+            process.stdin.close()
 
     def contents(self):
         """Every result file of the store with the digest of its bytes."""

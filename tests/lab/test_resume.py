@@ -1,5 +1,6 @@
 """Kills, interrupts and second writers: the store ends with the bytes of an undisturbed run."""
 
+import os
 import random
 import signal
 import time
@@ -11,14 +12,6 @@ from attnlab.lab.store import Store
 RUN = ("reproduce", "toy", "--no-report")
 
 
-def kill(process):
-    """End a process that is still at work; whether it was."""
-    alive = process.poll() is None
-    process.kill()
-    process.communicate()
-    return alive
-
-
 def parts(attnlab) -> int:
     return sum(1 for _ in (attnlab.store / "parts").rglob("*.parquet"))
 
@@ -26,19 +19,20 @@ def parts(attnlab) -> int:
 @pytest.mark.slow
 def test_fifty_kills_leave_the_bytes_of_an_uninterrupted_run(attnlab, another, seed):
     """Half of the kills come at some time, the others after some results, on any machine."""
-    rolled = random.Random(seed)
-    hits, stored = 0, [0]
-    for number in range(50):
-        process = attnlab.start(*RUN, "--scale", "paper", TOY_DELAY="0.02")
-        if number % 2:
-            time.sleep(rolled.uniform(0.05, 1.3))
-        else:
-            wanted = stored[-1] + rolled.randint(1, 15)
-            while parts(attnlab) < wanted and process.poll() is None:
-                time.sleep(0.03)
-        hits += kill(process)
-        stored.append(parts(attnlab))
-    assert hits == 50
+    rolled, stored = random.Random(seed), [0]
+    with attnlab.forking(*RUN, "--scale", "paper", TOY_DELAY="0.02") as start:
+        for number in range(50):
+            child, ended = start()
+            deadline = time.monotonic() + 600
+            if number % 2:
+                time.sleep(rolled.uniform(0.01, 0.4))
+            else:
+                wanted = stored[-1] + rolled.randint(1, 15)
+                while parts(attnlab) < wanted and time.monotonic() < deadline:
+                    time.sleep(0.01)
+            os.kill(child, signal.SIGKILL)
+            assert ended() == -signal.SIGKILL
+            stored.append(parts(attnlab))
     assert 25 <= stored[-1] < 1000  # the kills fell into the work, not before or after it
     assert len(set(stored)) > 10
     assert attnlab(*RUN, "--scale", "paper").returncode == 0
