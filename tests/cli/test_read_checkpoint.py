@@ -1,6 +1,8 @@
 """`attnlab read` on the checkpoints of other transformers: what it prints, writes and refuses."""
 
 import json
+import subprocess
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -149,3 +151,16 @@ MISTAKES = {
 @pytest.mark.usefixtures("folder")
 def test_a_mistake_is_one_sentence_and_changes_nothing(refused, typed):
     refused(typed, MISTAKES[typed])
+
+
+def test_reading_a_checkpoint_needs_no_jax(folder):
+    program = (
+        "import sys\nfrom attnlab.cli.main import main\n"
+        "sys.argv = ['attnlab', 'read', 'llama.safetensors', '--heads', '4', '--json']\n"
+        "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code\n"
+        "print([m for m in ('jax', 'equinox', 'altair', 'duckdb') if m in sys.modules])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=folder, check=True
+    )
+    assert run.stdout.splitlines()[-1] == "[]"

@@ -8,7 +8,8 @@ import pytest
 import safetensors.numpy
 
 from attnlab.errors import UserError
-from attnlab.linear.models.files import FORMAT, load_linear, save_linear
+from attnlab.linear.models.file_headers import FORMAT
+from attnlab.linear.models.files import load_linear, save_linear
 from attnlab.linear.models.weights import family_of
 from attnlab.linear.noise import Categorical
 from attnlab.linear.theory.constructions import gradient_descent_network

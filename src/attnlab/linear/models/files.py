@@ -3,30 +3,25 @@
 The metadata contain the name of the format and one JSON object: version, family, depth, d, n, noise
 law, training loss and whatever else the writer adds. Arrays keep their precision, float32 or
 float64. A file appears under its name whole or not at all, and every defect of a file is reported
-in one sentence. The header is read by `attnlab.tensor_files`.
+in one sentence. The header is read by `file_headers`.
 """
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import safetensors.numpy
 
-from attnlab import arguments, tensor_files
+from attnlab import arguments
 from attnlab.errors import AttnlabError, UserError
 from attnlab.files import write_whole, writer_name
+from attnlab.linear.models.file_headers import FORMAT, Header, contents, is_linear, read_header
 from attnlab.linear.models.weights import FAMILIES, Weights, family_of, size_of
 from attnlab.linear.noise import NoiseLaw
-from attnlab.tensor_files import Tensor
 
-FORMAT = "attnlab linear transformer"
 VERSION = 1
 DTYPES = {"F32": np.float32, "F64": np.float64}
-NAMED = 4  # tensors that a sentence lists
-
-Header = tuple[Mapping[str, Tensor], Mapping[str, str]]  # the tensors and the metadata of a file
 
 
 def save_linear(path: Path | str, weights: Weights, **about: Any) -> None:
@@ -74,30 +69,6 @@ def load_linear(path: Path | str, dtype: Any = None) -> tuple[Weights, dict[str,
         raise UserError(f"{path} is damaged: {reason}") from None
     _check_about(str(path), weights, about)
     return weights, about
-
-
-def read_header(path: Path | str) -> Header:
-    """The tensors and the metadata of a safetensors file; one sentence if there is no such file."""
-    try:
-        return tensor_files.read_header(Path(path))
-    except OSError as reason:
-        what = "There is no file" if isinstance(reason, FileNotFoundError) else reason.strerror
-        raise UserError(f"{what}: {path}; give a safetensors file.") from reason
-
-
-def is_linear(header: Header) -> bool:
-    """Whether a file declares that it is a linear transformer written by attnlab."""
-    return header[1].get("format") == FORMAT
-
-
-def contents(header: Header) -> str:
-    """The contents of a file in a few words, for a sentence that refuses it."""
-    tensors, metadata = header
-    names = sorted(tensors)
-    listed = ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
-    declared = metadata.get("format")
-    named = f" of the format {declared!r}" if declared else ""
-    return f"{len(names)} tensors{named} ({listed})" if names else f"no tensors{named}"
 
 
 def about_linear(path: Path | str, header: Header) -> dict[str, Any]:

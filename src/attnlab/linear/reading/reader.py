@@ -53,17 +53,17 @@ class LinearReader:
 
     def recognise(self, path: Path) -> Path | None:
         """The file, if it or the folder's only one holds a linear transformer."""
-        from attnlab.linear.models import files
+        from attnlab.linear.models.file_headers import FORMAT, is_linear, read_header
         from attnlab.tensor_files import open_tensors
 
         if path.name.endswith(".index.json"):
             return None
         if path.is_dir():
             opened = open_tensors(path)
-            if opened.metadata.get("format") != files.FORMAT:
+            if opened.metadata.get("format") != FORMAT:
                 return None
             path = opened.path
-        return path if files.is_linear(files.read_header(path)) else None
+        return path if is_linear(read_header(path)) else None
 
     def read(self, path: Path, options: Options, progress: Progress | None = None) -> Reading:
         """Read a network on its problem; with `export`, also write it as a Python file."""
