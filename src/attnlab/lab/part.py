@@ -23,6 +23,7 @@ import safetensors.numpy
 
 from attnlab.errors import UserError
 from attnlab.lab.cell import AnyCell, CellKind, Outcome, Sweep, column_types, config_values
+from attnlab.lab.threads import one_thread
 
 METADATA = b"attnlab"
 COUNTS = b"attnlab-rows"  # of each point of a sweep
@@ -67,11 +68,8 @@ def schema_of(kind: CellKind) -> pa.Schema:
 
 def compute(cell: AnyCell) -> Finished:
     """Run one cell with one BLAS thread and encode its result."""
-    import scipy.linalg  # noqa: F401 - loads its BLAS, which could not be limited before that
-    from threadpoolctl import threadpool_limits
-
     started = time.perf_counter()
-    with threadpool_limits(limits=1):
+    with one_thread():
         results = [cell.kind.run(point.config) for point in cell.points]
     outcomes = [found if isinstance(found, Outcome) else Outcome([found]) for found in results]
     weights = _encode_weights(cell, outcomes)

@@ -12,6 +12,7 @@ from rich.console import Console
 from attnlab.errors import AttnlabError, UserError
 from attnlab.lab.cell import AnyCell
 from attnlab.lab.engine import Engine
+from attnlab.lab.keeper import Keeper
 from attnlab.lab.part import Finished, decode
 from attnlab.lab.progress import meter
 from attnlab.lab.provenance import RunLog
@@ -113,7 +114,10 @@ def run_plans(
     job = plans[0].study.name if len(plans) == 1 else "cells"
     stored = sum(summary.from_store for summary in summaries)
     try:
-        with meter(console, job, len(tasks), cost, stored) as progress:
+        with (
+            meter(console, job, len(tasks), cost, stored) as progress,
+            Keeper(store, log) as keeper,
+        ):
 
             def report(key: str, step: int, steps: int) -> None:
                 progress.inside(f"{tasks[key].cell.kind.name}, step {step} of {steps}")
@@ -121,24 +125,20 @@ def run_plans(
             limits = RunLimits(store.checkpoints, until, report)
             for finished in engine.run(list(tasks.values()), limits):
                 cell = tasks[finished.key].cell
-                _keep(cell, finished, owners[finished.key], store, log)
+                _keep(cell, finished, owners[finished.key], keeper)
                 progress.advance(cell.kind.name, cell.cost)
     finally:
         log.close()
     return summaries
 
 
-def _keep(
-    cell: AnyCell, finished: Finished, owners: Sequence[Summary], store: Store, log: RunLog
-) -> None:
+def _keep(cell: AnyCell, finished: Finished, owners: Sequence[Summary], keeper: Keeper) -> None:
     if finished.error:
         for summary in owners:
             into = summary.stopped if finished.stopped else summary.failed
             into.append((cell, failure(finished)))
         return
-    store.add(cell, finished)
-    store.forget_checkpoints(cell)
-    log.finished(cell.key, cell.kind.name, finished.seconds)
+    keeper.keep(cell, finished)
     rows = decode(cell, finished.part)
     for summary in owners:
         summary.results.update(rows)
