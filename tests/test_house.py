@@ -35,7 +35,8 @@ SHARED = {
 }
 # what a paper may use
 OF_THE_LAB = {
-    f"lab.{name}" for name in ("cell", "judgement", "presentation", "reader", "study", "watch")
+    f"lab.{name}"
+    for name in ("cell", "judgement", "needs", "presentation", "reader", "study", "watch")
 }
 LONGEST = 400
 

@@ -21,6 +21,16 @@ def available_memory() -> float:
     return float(psutil.virtual_memory().available)
 
 
+def available_device_memory() -> float | None:
+    """Bytes that are free on the device of JAX; None where it does not say."""
+    import jax
+
+    stats = jax.devices()[0].memory_stats() or {}
+    if "bytes_limit" not in stats:
+        return None
+    return float(stats["bytes_limit"]) - float(stats.get("bytes_in_use", 0.0))
+
+
 def require_memory(what: str, needed: float, reduce: str, available: float | None = None) -> None:
     """Refuse what needs more memory than there is.
 

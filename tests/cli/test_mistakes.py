@@ -39,6 +39,10 @@ MISTAKES = {
     "reproduce toy --workers many": ("--workers", "an integer", "'many'"),
     "reproduce toy --stop-after 0": ("--stop-after", "above 0 minutes", "got 0"),
     "reproduce toy --cells toy_sqare": ("--cells", "did you mean toy_square"),
+    "reproduce toy --gpus first": ("--gpus", "all or the numbers of GPUs", "'first'"),
+    "reproduce toy --gpus all --workers 0": ("--workers", "1 or more beside --gpus", "got 0"),
+    "reproduce toy --gpus all --scheduler tcp://h:1": ("Give --gpus or --scheduler, not both",),
+    "run separation_attention --d 9000000 --n 17999996": ("need", "GB of memory", "d or m"),
     "reproduce toy --workers -2": ("--workers", "0 (this process) or more", "-2"),
     "reproduce toy --bogus": ("--bogus", "'attnlab reproduce --help' lists what is accepted"),
     "reproduce toy --stor x": ("--stor", "did you mean --store?"),
@@ -199,9 +203,9 @@ def test_a_report_folder_of_something_else_costs_no_result(main, folder):
 
 def test_the_parser_is_understood_where_it_can_draw_no_boxes(attnlab):
     for encoding in ("ascii", "utf-8"):
-        run = attnlab("reproduce", "--seed", "abc", "--bogus", PYTHONIOENCODING=encoding)
+        run = attnlab("reproduce", "--seed", "abc", "--nonsense", PYTHONIOENCODING=encoding)
         assert (run.returncode, run.stderr.count("\n")) == (2, 1)
-        assert run.stderr.startswith("attnlab: Unknown argument --bogus; 'attnlab reproduce")
+        assert run.stderr.startswith("attnlab: Unknown argument --nonsense; 'attnlab reproduce")
         run = attnlab("run", "toy_square", "--x", "abc", PYTHONIOENCODING=encoding)
         assert run.stderr == "attnlab: --x must be an integer, got 'abc'.\n"
 

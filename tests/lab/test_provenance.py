@@ -39,7 +39,7 @@ def test_a_run_tells_its_command_machine_and_versions(attnlab):
 def test_every_computed_cell_is_named_with_its_seconds(filled, toy):
     ((_, cells),) = read_runs(filled.root / "runs")
     assert {cell["key"] for cell in cells} == {cell.key for cell in toy.cells("quick", 0)}
-    assert all(set(cell) == {"key", "kind", "seconds"} for cell in cells)
+    assert all(set(cell) == {"key", "kind", "seconds", "device"} for cell in cells)
     assert all(0 <= cell["seconds"] < 10 for cell in cells)
 
 

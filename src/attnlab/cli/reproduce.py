@@ -34,6 +34,7 @@ class Reproduce(OfScale):
       attnlab reproduce                           all studies, quick
       attnlab reproduce separation --scale paper  the paper's full grid
       attnlab reproduce --workers 2               on two processes of this machine
+      attnlab reproduce --gpus all                on its GPUs, and a process beside them
       attnlab reproduce rank --stop-after 20      as much as 20 minutes allow
       attnlab reproduce rank --cells rank_encoder:layers=1,rank=8
       attnlab reproduce --scheduler tcp://127.0.0.1:8786
@@ -41,8 +42,10 @@ class Reproduce(OfScale):
 
     study: Annotated[Positional[tuple[str, ...]], arg(metavar="[STUDY ...]")] = ()
     """Studies to run; all of them if none is named."""
-    workers: Annotated[int, arg(metavar="N")] = 0
-    """Run cells on N processes of this machine; 0 stays in this one."""
+    workers: Annotated[int | None, arg(metavar="N")] = None
+    """Run cells on N processes of this machine; by default in this one, beside --gpus on 1."""
+    gpus: Annotated[str | None, arg(metavar="all|0,1")] = None
+    """Run the cells that are fast on a GPU on these, one process for each."""
     scheduler: Annotated[str | None, arg(metavar="ADDRESS")] = None
     """Run cells on a running Dask cluster."""
     stop_after: Annotated[float | None, arg(metavar="MINUTES")] = None
@@ -73,7 +76,7 @@ class Reproduce(OfScale):
         plans = self.plans(studies)
         if not self.no_report:
             check_folder(self.report)
-        with open_engine(self.workers, self.scheduler, self.studies_dir) as engine:
+        with open_engine(self.workers, self.scheduler, self.studies_dir, self.gpus) as engine:
             store = self.open(create=True)
             summaries = run_plans(plans, store, engine, console, self.stop_after, slices)
         for summary in summaries:

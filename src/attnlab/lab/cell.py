@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from attnlab.errors import UserError
+from attnlab.lab.needs import Device, Needs
 
 if typing.TYPE_CHECKING:
     import numpy as np
@@ -44,6 +45,9 @@ class CellKind(Generic[Config, Row]):
 
     `name` is also the name of the table that `attnlab query` sees. Raise `version` whenever the
     function would answer the same configuration differently: old parts are then left alone.
+
+    `device` says where its cells belong in a run that has GPUs: "gpu" for trainings and simulations
+    that are fast there, "any" where it does not matter. `needs` estimates the memory of a cell.
     """
 
     name: str
@@ -51,6 +55,8 @@ class CellKind(Generic[Config, Row]):
     row: type[Row]
     run: Callable[[Config], Row | Outcome[Row]]
     version: int = 1
+    device: Device = "cpu"
+    needs: Callable[[Config], Needs] | None = None
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():

@@ -1,4 +1,4 @@
-"""Engines: where cells run. In this process, on processes of this machine, or on a Dask cluster.
+"""Engines: where cells run. In this process, on processes and GPUs of this machine, or on Dask.
 
 All engines call `attnlab.lab.part.compute` and hand back its bytes, so a result does not depend on
 where it was computed. Only names and JSON travel to a worker, which imports the study itself.
@@ -67,32 +67,49 @@ class Begun:
 
 @contextlib.contextmanager
 def open_engine(
-    workers: int = 0, scheduler: str | None = None, extra: Path | None = None
+    workers: int | None = None,
+    scheduler: str | None = None,
+    extra: Path | None = None,
+    gpus: str | None = None,
 ) -> Generator[Engine]:
     """The engine that the user asked for; closed at the end, however it ends.
 
     Parameters
     ----------
     workers
-        Processes of this machine; 0 runs cells in this process.
+        Processes of this machine; 0 runs cells in this process. With `gpus`, those for the cells
+        that belong on a processor; 1 unless given.
     scheduler
         Address of a running Dask scheduler.
     extra
         Folder with studies of the user's own.
+    gpus
+        "all", or the numbers of the GPUs of this machine that get a worker each, as in "0,1".
     """
     if workers and scheduler is not None:
         raise UserError("Give --workers or --scheduler, not both.")
-    if workers < 0:
+    if gpus is not None and scheduler is not None:
+        raise UserError(
+            "Give --gpus or --scheduler, not both; the cluster's workers have the GPUs."
+        )
+    if workers is not None and workers < 0:
         raise UserError(f"--workers must be 0 (this process) or more, got {workers}.")
+    if gpus is not None and workers == 0:
+        raise UserError(
+            "--workers must be 1 or more beside --gpus, got 0: some cells belong on a processor."
+        )
     if scheduler is not None:
         from attnlab.lab.dask_engine import connect
 
         with connect(scheduler, extra) as engine:
             yield engine
-    elif workers:
+    elif workers or gpus is not None:
+        from attnlab.lab.gpus import chosen_gpus, visible_gpus
         from attnlab.lab.processes import Processes
+        from attnlab.lab.seats import seats
 
-        with Processes(workers, extra) as engine:
+        chosen = () if gpus is None else chosen_gpus(gpus, visible_gpus())
+        with Processes(seats(workers or 1, chosen), extra) as engine:
             yield engine
     else:
         yield InProcess()

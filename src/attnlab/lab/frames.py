@@ -14,7 +14,7 @@ from typing import IO
 
 from attnlab.lab.part import Finished
 
-ABOUT = ("key", "seconds", "error", "mistake", "stopped")
+ABOUT = ("key", "seconds", "error", "mistake", "stopped", "device")
 LENGTH = struct.Struct(">Q")
 
 

@@ -49,7 +49,7 @@ class Keeper:
             self._store.add(cell, finished)
             self._store.forget_checkpoints(cell)
             with self._one_line:
-                self._log.finished(cell.key, cell.kind.name, finished.seconds)
+                self._log.finished(cell.key, cell.kind.name, finished.seconds, finished.device)
         except Exception as reason:
             self._refused = self._refused or reason
         finally:

@@ -37,6 +37,7 @@ class Finished:
 
     `mistake` says that the configuration was refused: the error is then the whole sentence.
     `stopped` says that the time was up: the error says at which step, and the next run goes on.
+    `device` is what JAX computed on, "cpu" or the name of a card.
     """
 
     key: str
@@ -46,6 +47,7 @@ class Finished:
     error: str = ""
     mistake: bool = False
     stopped: bool = False
+    device: str = ""
 
 
 class Damaged(Exception):

@@ -1,8 +1,8 @@
 """Who made a result: a line of JSON for each finished cell, beside the parts and never in them.
 
 One file per run. Its first line says which program, machine and versions ran; each further line
-names a cell and the seconds it took. A kill can cut the last line short; a reader skips what it
-cannot read.
+names a cell, the seconds it took and the device it ran on. A kill can cut the last line short; a
+reader skips what it cannot read.
 """
 
 from __future__ import annotations
@@ -75,8 +75,9 @@ class RunLog:
         }
         self._file: TextIO | None = None
 
-    def finished(self, key: str, kind: str, seconds: float) -> None:
-        line = {"key": key, "kind": kind, "seconds": round(seconds, 6)}
+    def finished(self, key: str, kind: str, seconds: float, device: str = "") -> None:
+        """Add a line for a cell that is in the store."""
+        line = {"key": key, "kind": kind, "seconds": round(seconds, 6), "device": device}
         try:
             if self._file is None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)

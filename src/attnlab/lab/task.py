@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from attnlab.lab.catalog import load_study
 from attnlab.lab.cell import AnyCell, Sweep, config_values
 from attnlab.lab.fault import describe
 from attnlab.lab.part import Finished, compute
+from attnlab.lab.room import device_name, require_room
 from attnlab.lab.watch import Report, Watch, watching
 
 
@@ -43,8 +44,9 @@ class Task:
 def attempt(cell: AnyCell, watch: Watch | None = None) -> Finished:
     """Compute a cell; whatever it raises becomes a sentence, and the other cells go on."""
     try:
+        require_room(cell)
         with watching(watch):
-            return compute(cell)
+            return replace(compute(cell), device=device_name())
     except Stopped as reason:
         return Finished(cell.key, error=str(reason), stopped=True)
     except (Exception, SystemExit) as reason:

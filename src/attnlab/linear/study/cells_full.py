@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from attnlab.lab.cell import CellKind, Outcome
+from attnlab.lab.needs import Needs
 from attnlab.linear.study.questions_full import (
     FullEvaluation,
     FullLossRow,
@@ -38,7 +39,23 @@ def run_matrices(config: FullMatrices) -> Outcome[MatrixEntry]:
     return compute_full.matrices(config)
 
 
-full_training = CellKind("linear_full", FullTraining, FullLossRow, run_training)
+def needs_of_training(config: FullTraining) -> Needs:
+    """The p x p matrices that the derivative keeps, in float32; more where many are held out.
+
+    Without the fused kernel a layer keeps two of them per network and sequence.
+    """
+    matrix = 4.0 * config.starts * (config.d + 1) ** 2
+    held_out = 3 * matrix * config.held_out
+    return Needs(
+        host_bytes=max((2 * config.depth + 2) * matrix * config.batch, held_out),
+        device_bytes=max(2 * matrix * config.batch, held_out),
+        reduce="d, starts, batch or held_out",
+    )
+
+
+full_training = CellKind(
+    "linear_full", FullTraining, FullLossRow, run_training, device="gpu", needs=needs_of_training
+)
 full_evaluation = CellKind("linear_full_evaluation", FullEvaluation, FullLossRow, run_evaluation)
 full_structure = CellKind("linear_full_structure", FullStructure, StructureRow, run_structure)
 full_matrices = CellKind("linear_full_matrices", FullMatrices, MatrixEntry, run_matrices)

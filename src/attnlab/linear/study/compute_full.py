@@ -10,6 +10,7 @@ import numpy as np
 
 from attnlab.errors import UserError
 from attnlab.lab.cell import Outcome, seed_of
+from attnlab.lab.watch import watched
 from attnlab.linear.models.weights import FullWeights
 from attnlab.linear.study.compute_networks import EVALUATION, evaluation_of
 from attnlab.linear.study.evaluation import of_network
@@ -41,6 +42,7 @@ def training(config: FullTraining) -> Outcome[FullLossRow]:
         seed=seed_of(config, without=UNEVALUATED) % 2**31,
         held_out=config.held_out,
         chunk=config.chunk,
+        **watched(),
     )
     # The best start is chosen on sequences that neither training nor the evaluation below uses.
     tails = evaluate(trained.best, at.problem, at.problem.noise, config.held_out)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab.memory import available_device_memory
 from attnlab.random.models.transformer import TILE
 from attnlab.random.philox import Stream, device_normals, key_of
 from attnlab.random.problem import SingleIndexRegression, Split, TasksOf
@@ -60,10 +61,8 @@ class Accelerator:
 
     def available_memory(self) -> float:
         """Bytes of the device that are free, infinite where it does not say."""
-        import jax
-
-        stats = jax.devices()[0].memory_stats() or {}
-        return float(stats.get("bytes_limit", math.inf)) - float(stats.get("bytes_in_use", 0.0))
+        free = available_device_memory()
+        return math.inf if free is None else free
 
     def session(self, size: int) -> AbstractContextManager[Any]:
         """float64 for the Gram matrices, whatever JAX is set to in this thread."""

@@ -13,11 +13,15 @@ from dataclasses import dataclass
 
 from attnlab import arguments
 from attnlab.lab.cell import CellKind, Outcome, seed_of
+from attnlab.lab.needs import Needs
 from attnlab.random.models import Model
 from attnlab.random.models.linear_attention import LinearAttention
 from attnlab.random.models.transformer import EquivalentModel, RandomTransformer
 from attnlab.random.problem import SingleIndexRegression
+from attnlab.random.ridge.accelerator import Accelerator
+from attnlab.random.ridge.arrays import Host
 from attnlab.random.ridge.best_arrays import best_arrays
+from attnlab.random.ridge.fit_plan import memory_needed, plan_fits
 from attnlab.random.ridge.fits import IllConditioned
 from attnlab.random.simulation import simulate
 from attnlab.random.study import panels
@@ -201,6 +205,18 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+def needs_of_run(config: Run) -> Needs:
+    """The Gram matrices, features and prompts of the largest fit."""
+    problem = problem_of(config)
+    grid = panels.grid(config.panel, problem)
+
+    def needed(block: int) -> float:
+        plan = plan_fits(problem, grid.models, grid.n, block)
+        return memory_needed(problem, plan, config.test)
+
+    return Needs(needed(Host.block), needed(Accelerator.block), "d, length, tasks or test")
+
+
 # Version 2: the random numbers are the same on every device (Philox, seeds by `seed_of`).
-run = CellKind("random_run", Run, Fitted, run_panel, version=2)
+run = CellKind("random_run", Run, Fitted, run_panel, version=2, device="gpu", needs=needs_of_run)
 laws = CellKind("random_law", Laws, LawPoint, run_laws, version=2)

@@ -8,6 +8,7 @@ runs. Closed forms are in `cells_bounds` and `cells_theory`.
 from __future__ import annotations
 
 from attnlab.lab.cell import CellKind, Outcome
+from attnlab.rank.study.encoder_memory import needs_of_encoders
 from attnlab.rank.study.questions_adversary import Adversary, AdversaryResult
 from attnlab.rank.study.questions_built import Built, BuiltResult
 from attnlab.rank.study.questions_encoder import EncoderRun, EncoderVariant
@@ -39,8 +40,23 @@ def run_adversary(config: Adversary) -> AdversaryResult:
     return adversary_result(config)
 
 
-encoder = CellKind("rank_encoder", EncoderRun, TrainedRow, run_encoder, version=4)
-variant = CellKind("rank_encoder_variant", EncoderVariant, TrainedRow, run_encoder)
-pair = CellKind("rank_pair", PairRun, TrainedRow, run_pair, version=4)
+encoder = CellKind(
+    "rank_encoder",
+    EncoderRun,
+    TrainedRow,
+    run_encoder,
+    version=4,
+    device="gpu",
+    needs=needs_of_encoders,
+)
+variant = CellKind(
+    "rank_encoder_variant",
+    EncoderVariant,
+    TrainedRow,
+    run_encoder,
+    device="gpu",
+    needs=needs_of_encoders,
+)
+pair = CellKind("rank_pair", PairRun, TrainedRow, run_pair, version=4, device="gpu")
 built = CellKind("rank_built", Built, BuiltResult, run_built, version=2)
 adversary = CellKind("rank_adversary", Adversary, AdversaryResult, run_adversary, version=2)

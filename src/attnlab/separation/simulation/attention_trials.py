@@ -16,6 +16,14 @@ from attnlab.separation.rademacher import generators, rademacher
 from attnlab.separation.simulation.trials import block_sizes, require_one_trial, succeeds
 
 
+def trial_memory(d: int, m: int, shared_signs: bool) -> tuple[int, int]:
+    """Bytes that one trial takes, and bytes of the outputs that all trials share."""
+    rows = d - 1  # the classes and the spike
+    signs = m * d * (1 if shared_signs else len(NETWORKS))
+    # Signs as bits, as int8 and as float64; and scores.
+    return 10 * signs + 8 * len(NETWORKS) * rows * m, 8 * (len(NETWORKS) + 3) * rows * d
+
+
 @dataclass(frozen=True)
 class AttentionTrials:
     """Independent trials of E_success on a spiked pair."""
@@ -25,11 +33,8 @@ class AttentionTrials:
 
     def successes(self, trials: int, seed: int, block: int) -> int:
         """The number of trials in which E_success happens."""
-        rows, d, m = self.problem.classes + 1, self.problem.d, self.network.width
-        signs = m * d * (1 if self.network.shared_signs else len(NETWORKS))
-        # Signs as bits, as int8 and as float64; scores; and the outputs that all trials share.
-        needed = 10 * signs + 8 * len(NETWORKS) * rows * m
-        require_one_trial(needed + 8 * (len(NETWORKS) + 3) * rows * d, "the width m or d")
+        needed, shared = trial_memory(self.problem.d, self.network.width, self.network.shared_signs)
+        require_one_trial(needed + shared, "the width m or d")
         outputs = self.outputs()
         (rng,) = generators(seed, 1)
         return sum(

@@ -14,6 +14,7 @@ from typing import Literal
 
 from attnlab import arguments
 from attnlab.lab.cell import CellKind, seed_of
+from attnlab.lab.needs import Needs
 from attnlab.separation import theory
 from attnlab.separation.models import AttentionNetwork
 from attnlab.separation.problem import (
@@ -22,7 +23,9 @@ from attnlab.separation.problem import (
     SelfAttentionPair,
     SpikedPair,
 )
+from attnlab.separation.simulation.attention_trials import trial_memory
 from attnlab.separation.study.sampled import Sampled, sample
+from attnlab.separation.theory.attention_law import law_memory
 
 PAIRS = {"self": SelfAttentionPair, "cross": CrossAttentionPair}
 
@@ -122,6 +125,17 @@ def run_attention(config: AttentionPoint) -> AttentionResult:
     )
 
 
+def needs_of_attention(config: AttentionPoint) -> Needs:
+    """The states of the law, and then one trial with what all trials share."""
+    trial = sum(trial_memory(config.d, config.m, config.shared_signs)) if config.trials else 0
+    return Needs(host_bytes=max(law_memory(config.d), trial), reduce="d or m")
+
+
 attention = CellKind(
-    "separation_attention", AttentionPoint, AttentionResult, run_attention, version=2
+    "separation_attention",
+    AttentionPoint,
+    AttentionResult,
+    run_attention,
+    version=2,
+    needs=needs_of_attention,
 )

@@ -32,11 +32,16 @@ _OWN, _SECOND, _THIRD = 3, 4, 5
 _STATE_ARRAYS = 4 * 4 * 8 * 8 * 3  # bytes per value of K: scores, distances and comparisons
 
 
+def law_memory(d: int) -> float:
+    """Bytes of the states of the exact law and of their weights."""
+    return _STATE_ARRAYS * d + weights_memory(d - 3)
+
+
 def attention_law(pair: SpikedPair, network: AttentionNetwork) -> NeuronLaw:
     """The law for X and V that treat the classes other than the spike row's alike."""
     require_memory(
         "The states of the exact law",
-        _STATE_ARRAYS * pair.d + weights_memory(pair.d - 3),
+        law_memory(pair.d),
         "the dimension d",
     )
     scores = _scores(pair, network)

@@ -1,0 +1,77 @@
+"""Seats: one worker process each, with the device it is given and the cells it takes.
+
+What a worker sees of the machine is decided by its environment, before it imports JAX.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from attnlab.lab.gpus import VISIBLE
+from attnlab.lab.needs import Device
+
+EXPECTED = "ATTNLAB_WORKER_GPU"  # set for a worker that must find a GPU
+# Memory of a GPU is taken as it is needed: several processes may share one.
+SHARING = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+
+
+@dataclass(frozen=True)
+class Seat:
+    """The place of one worker process.
+
+    Parameters
+    ----------
+    name
+        What sentences call it.
+    takes
+        The devices whose cells run here, those that come first first.
+    environment
+        Variables that differ from those of this process; None removes one.
+    """
+
+    name: str
+    takes: tuple[Device, ...]
+    environment: Mapping[str, str | None]
+
+    @property
+    def has_gpu(self) -> bool:
+        """Whether its worker says at the start if JAX finds its GPU."""
+        return self.environment.get(EXPECTED) is not None
+
+    def surroundings(self) -> dict[str, str]:
+        """The whole environment of its worker."""
+        changed = {**os.environ, **self.environment}
+        return {name: value for name, value in changed.items() if value is not None}
+
+
+def anywhere(number: int) -> Seat:
+    """A worker that takes every cell and sees what this process sees."""
+    sharing = {name: os.environ.get(name, value) for name, value in SHARING.items()}
+    return Seat(f"process {number}", ("gpu", "cpu", "any"), sharing)
+
+
+def beside_gpus(number: int) -> Seat:
+    """A worker for the cells that belong on a processor; it sees no GPU."""
+    return Seat(f"process {number}", ("cpu", "any"), {"JAX_PLATFORMS": "cpu", VISIBLE: ""})
+
+
+def on_gpu(name: str) -> Seat:
+    """A worker that sees one GPU, by the name that CUDA_VISIBLE_DEVICES gives it."""
+    pinned: dict[str, str | None] = {
+        **SHARING,
+        VISIBLE: name,
+        EXPECTED: name,
+        "JAX_PLATFORMS": None,  # a user's choice of the CPU is for processes without a GPU
+    }
+    if VISIBLE not in os.environ:
+        pinned["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # the numbers of nvidia-smi
+    return Seat(f"GPU {name}", ("gpu", "any"), pinned)
+
+
+def seats(workers: int, gpus: Sequence[str] = ()) -> tuple[Seat, ...]:
+    """One worker per GPU and `workers` processes without one."""
+    if not gpus:
+        return tuple(map(anywhere, range(workers)))
+    return (*map(on_gpu, gpus), *map(beside_gpus, range(workers)))
