@@ -203,9 +203,9 @@ def test_a_report_folder_of_something_else_costs_no_result(main, folder):
 
 def test_the_parser_is_understood_where_it_can_draw_no_boxes(attnlab):
     for encoding in ("ascii", "utf-8"):
-        run = attnlab("reproduce", "--seed", "abc", "--nonsense", PYTHONIOENCODING=encoding)
+        run = attnlab("reproduce", "--seed", "abc", "--qqq", PYTHONIOENCODING=encoding)
         assert (run.returncode, run.stderr.count("\n")) == (2, 1)
-        assert run.stderr.startswith("attnlab: Unknown argument --nonsense; 'attnlab reproduce")
+        assert run.stderr.startswith("attnlab: Unknown argument --qqq; 'attnlab reproduce")
         run = attnlab("run", "toy_square", "--x", "abc", PYTHONIOENCODING=encoding)
         assert run.stderr == "attnlab: --x must be an integer, got 'abc'.\n"
 

@@ -1,6 +1,8 @@
 """Cells on a running Dask cluster. A lost worker's cells run again elsewhere, which is harmless.
 
-Dask is the extra `cluster`; nothing else of the lab needs it.
+Workers may declare what they have: cells that belong on a GPU go to workers with the resource `GPU`
+where there are any, and those that belong on a processor to workers with the resource `CPU`. Dask
+is the extra `cluster`; nothing else of the lab needs it.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import logging
 import queue
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -38,53 +40,66 @@ class OnDask:
         that have begun are waited for and no other begins.
         """
         limits = limits or RunLimits()
-        waiting, done = iter(tasks), queue.SimpleQueue[Any]()
+        done = queue.SimpleQueue[Any]()
         threads = sum(self.client.nthreads().values()) or 1
-        running: dict[str, Any] = {}
+        declared = set[str]().union(*self._resources())
+        waiting: dict[str, Iterator[Task]] = {}
+        for resource, own in groupby(sorted(tasks, key=_resource), _resource):
+            waiting[resource] = iter(list(own))
+        running: dict[str, tuple[str, Any]] = {}
 
-        def submit(task: Task) -> None:
-            request, key = task.request(self.extra), task.cell.key
-            running[key] = self.client.submit(answer, request, key=key, retries=3)
-            running[key].add_done_callback(done.put)
+        def submit(resource: str, count: int) -> None:
+            needed = {resource: 1} if resource in declared else None
+            for task in islice(waiting[resource], count):
+                request, key = task.request(self.extra), task.cell.key
+                given: dict[str, Any] = {"key": key, "retries": 3, "resources": needed}
+                future = self.client.submit(answer, request, **given)
+                running[key] = resource, future
+                future.add_done_callback(done.put)
 
-        for task in islice(waiting, self.submitted_per_thread * threads):
-            submit(task)
+        for resource in waiting:
+            submit(resource, self.submitted_per_thread * threads)
         while running:
-            future = self._next(done)
-            del running[future.key]
-            yield self._collect(future)
-            for task in islice(waiting, 0 if limits.over else 1):
-                submit(task)
+            needed = {resource for resource, _ in running.values()} & declared
+            future = self._next(done, needed)
+            resource, _ = running.pop(future.key)
+            yield self._collect(future, {resource} & declared)
+            submit(resource, 0 if limits.over else 1)
 
-    def _next(self, done: queue.SimpleQueue[Any]) -> Any:
-        """The next future that is done."""
+    def _next(self, done: queue.SimpleQueue[Any], needed: set[str]) -> Any:
+        """The next future that is done; those that run need workers with these resources."""
         alone = 0.0
         while True:
             try:
                 return done.get(timeout=PATIENCE / 4)
             except queue.Empty:
-                alone = self._waited(alone)
+                alone = self._waited(alone, needed)
 
-    def _waited(self, alone: float) -> float:
-        """The seconds so far without any worker; after a while of that the run is given up."""
-        alone = 0.0 if self._workers() else alone + PATIENCE / 4
+    def _waited(self, alone: float, needed: set[str]) -> float:
+        """The seconds so far without a worker; after a while of that the run is given up."""
+        there = self._resources()
+        missing = sorted(needed - set[str]().union(*there))
+        alone = 0.0 if there and not missing else alone + PATIENCE / 4
         if alone >= PATIENCE:
+            kind = f" with the resource {missing[0]}" if there else ""
+            option = f" --resources {missing[0]}=1" if there else ""
             raise AttnlabError(
-                "The Dask cluster has no workers left. Everything stored so far is whole; "
-                "start a worker ('dask worker ADDRESS') and run the same command again."
+                f"The Dask cluster has no workers{kind} left. Everything stored so far is whole; "
+                f"start a worker ('dask worker ADDRESS{option}') and run the same command again."
             )
         return alone
 
-    def _workers(self) -> int:
-        """How many workers the scheduler knows; a lost scheduler ends the run."""
+    def _resources(self) -> list[set[str]]:
+        """The resources that each worker declares; a lost scheduler ends the run."""
         try:
-            return len(self.client.scheduler_info(n_workers=-1)["workers"])
+            workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+            return [set(worker.get("resources") or ()) for worker in workers]
         except Exception as reason:
             raise _connection_lost() from reason
 
-    def _collect(self, future: Any) -> Finished:
+    def _collect(self, future: Any, needed: set[str]) -> Finished:
         try:
-            finished = self._result(future)
+            finished = self._result(future, needed)
         except AttnlabError:
             raise
         except Exception as reason:
@@ -95,14 +110,19 @@ class OnDask:
             return Finished(future.key, error="the worker runs another version of this study")
         return finished
 
-    def _result(self, future: Any) -> Finished:
+    def _result(self, future: Any, needed: set[str]) -> Finished:
         """What a future holds; a worker that is lost before it hands it over computes it again."""
         alone = 0.0
         while True:
             try:
                 return future.result(timeout=PATIENCE / 4)
             except TimeoutError:
-                alone = self._waited(alone)
+                alone = self._waited(alone, needed)
+
+
+def _resource(task: Task) -> str:
+    """What a worker of the cell declares; "ANY" is declared by none."""
+    return task.cell.kind.device.upper()
 
 
 def _connection_lost() -> AttnlabError:

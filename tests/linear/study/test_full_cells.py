@@ -1,10 +1,14 @@
 """The cells about FULL: training keeps its weights, what ships is evaluated, bad input is named."""
 
+import time
+
 import numpy as np
 import pytest
 
 from attnlab.errors import UserError
 from attnlab.lab.part import compute, decode, decode_weights
+from attnlab.lab.task import attempt
+from attnlab.lab.watch import Watch
 from attnlab.linear.study import compute_full, grids_full
 from attnlab.linear.study.cells_full import full_training
 from attnlab.linear.study.full_results import rank_two_by_chance
@@ -34,6 +38,17 @@ def test_training_is_the_same_bytes_twice_and_keeps_its_weights(trained):
     weights = decode_weights(first.weights)
     assert sorted(weights) == ["0/P", "0/Q", "1/P", "1/Q"]
     assert weights["1/Q"].shape == (2, 1, 4, 4)
+
+
+def test_a_training_that_was_stopped_goes_on_and_has_the_same_bytes(trained, tmp_path):
+    cell, whole = trained
+    stopped = attempt(cell, Watch(tmp_path / cell.key, until=time.time() - 1))
+    assert stopped.stopped
+    assert "stopped at step 4 of 8" in stopped.error
+    steps = []
+    resumed = attempt(cell, Watch(tmp_path / cell.key, report=lambda *said: steps.append(said)))
+    assert (resumed.part, resumed.weights) == (whole.part, whole.weights)
+    assert steps == [(8, 8)]
 
 
 def test_every_start_has_its_losses_and_what_it_was_chosen_by(trained):
