@@ -3,9 +3,11 @@
     python benchmarks/lab.py
 
 prints (1) the seconds to run, store and query 10,000 trivial cells in this process and to find them
-all again; (2) what a cell costs, step by step; (3) the peak memory after 1,000, 5,000 and 10,000
-cells, each in a process of its own; (4) `attnlab --help` against an interpreter that does nothing;
-(5) two workers against this process on cells of 20 ms. The files live in a temporary folder.
+all again, beside a bare loop over the same function, and for cells of 20 ms the time through the
+lab over that of the loop; (2) what a cell costs, step by step; (3) the peak memory after 1,000,
+5,000 and 10,000 cells, each in a process of its own; (4) `attnlab --help` against an interpreter
+that does nothing; (5) two workers against this process on cells of 20 ms. The files live in a
+temporary folder.
 """
 
 import statistics
@@ -113,6 +115,22 @@ def whole_run(folder: Path) -> None:
     print(f"1. {CELLS} trivial cells in this process")
     print(f"  run and stored {first:.1f} s, queried {query:.1f} s, together {first + query:.1f} s")
     print(f"  run again, all found in the store {again:.2f} s; every row read back {judged:.1f} s")
+    overhead(folder)
+
+
+def overhead(folder: Path) -> None:
+    """The time through the lab over that of a loop that calls the function and keeps nothing."""
+    cells = questions(CELLS)
+    loop = timed(lambda: [trivial.run(cell.config) for cell in cells])
+    print(f"  a loop over the function alone {1000 * loop:.1f} ms")
+    ratios = []
+    for number in range(3):
+        cells = [trivial(Question(x, SECONDS)) for x in range(number * SLOW, (number + 1) * SLOW)]
+        bare = timed(lambda cells=cells: [trivial.run(cell.config) for cell in cells])
+        store = Store(folder / "overhead")
+        ratios.append(timed(lambda c=cells, s=store: run(c, s, InProcess())) / bare)
+    found = ", ".join(f"{ratio:.3f}" for ratio in ratios)
+    print(f"  {SLOW} cells of {1000 * SECONDS:.0f} ms: through the lab over the loop {found}")
 
 
 def costs(folder: Path) -> None:
