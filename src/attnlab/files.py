@@ -24,16 +24,18 @@ def writer_name(prefix: str = "") -> str:
     return f"{prefix}{_machine()}-{os.getpid()}-{uuid.uuid4().hex}"
 
 
-def write_whole(target: Path, data: bytes, temporary: Path) -> None:
+def write_whole(target: Path, data: bytes, temporary: Path, *, flush: bool = True) -> None:
     """Write `temporary`, flush it to the disk and rename it; a kill leaves the old file or the new.
 
-    An OSError is passed on, and leaves nothing of the attempt.
+    Without `flush` that still holds for a kill, and no longer for a power cut. An OSError is passed
+    on, and leaves nothing of the attempt.
     """
     try:
         with temporary.open("wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if flush:
+                os.fsync(file.fileno())
         temporary.rename(target)
     except OSError:
         temporary.unlink(missing_ok=True)

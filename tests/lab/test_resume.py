@@ -112,6 +112,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(attnlab, toy, tmp_path, m
             raise OSError(errno.ENOSPC, "No space left on device")
         flush(descriptor)
 
+    monkeypatch.setattr("attnlab.lab.store.CHEAP", 0.0)  # every result is flushed
     monkeypatch.setattr(os, "fsync", nearly_full)
     with pytest.raises(AttnlabError, match="disk is full"):
         run_plans([plan], store, InProcess(), Console(quiet=True))

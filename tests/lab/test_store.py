@@ -2,6 +2,7 @@ import errno
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from attnlab.errors import AttnlabError, UserError
 from attnlab.files import writer_name
 from attnlab.lab.part import compute
-from attnlab.lab.store import MARKER, Store, StoreWarning
+from attnlab.lab.store import CHEAP, MARKER, Store, StoreWarning
 
 
 @pytest.fixture
@@ -134,7 +135,7 @@ def test_a_foreign_name_is_set_aside(filled, cell):
 def test_a_full_disk_leaves_whole_files_or_none(filled, toy, monkeypatch, call):
     kind = toy.kind("toy_vector")
     fresh = kind(kind.config(length=9, kept=0))
-    finished = compute(fresh)
+    finished = replace(compute(fresh), seconds=1.0)
     before = sorted(p for p in filled.root.rglob("*") if p.is_file())
 
     def full(*_, **__):
@@ -158,6 +159,18 @@ def test_a_full_disk_leaves_whole_files_or_none(filled, toy, monkeypatch, call):
             filled.add(fresh, finished)
     assert sorted(p for p in filled.root.rglob("*") if p.is_file()) == before
     filled.add(fresh, finished)
+    assert filled.rows(fresh) is not None
+
+
+@pytest.mark.parametrize(("seconds", "flushed"), [(CHEAP / 2, 0), (CHEAP, 2), (3600.0, 2)])
+def test_only_what_takes_less_time_than_a_flush_is_not_flushed(
+    filled, toy, monkeypatch, seconds, flushed
+):
+    kind, files = toy.kind("toy_vector"), []
+    fresh = kind(kind.config(length=9, kept=0))
+    monkeypatch.setattr(os, "fsync", files.append)
+    filled.add(fresh, replace(compute(fresh), seconds=seconds))
+    assert len(files) == flushed  # the weights and the part
     assert filled.rows(fresh) is not None
 
 

@@ -10,7 +10,9 @@
 
 `key` names the question and `digest` the bytes, so a file proves itself: reading compares the two.
 Files are written under tmp/, flushed and renamed. Two writers of the same cell write the same name
-with the same bytes, so neither can harm the other, and a kill leaves whole files or none.
+with the same bytes, so neither can harm the other, and a kill leaves whole files or none. A result
+that takes less time to compute than to flush is not flushed: after a power cut its file may be
+empty, which its name betrays, and it is computed again.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from attnlab.lab.part import Damaged, Finished, decode, decode_weights, digest
 
 MARKER = "attnlab-store.json"
 FORMAT = 1
+CHEAP = 0.01  # seconds: a result that took less is not flushed to the disk
 NAME = re.compile(
     r"(?P<key>[0-9a-f]{32})-(?P<digest>[0-9a-f]{16})(-(?P<weights>[0-9a-f]{16}))?\.(parquet|safetensors)"
 )
@@ -60,11 +63,12 @@ class Store:
     def add(self, cell: AnyCell, finished: Finished) -> None:
         """Keep a finished cell: weights first, so that a part always has its weights."""
         kind, suffix = cell.kind.name, ""
+        flush = finished.seconds >= CHEAP
         if finished.weights:
             suffix = f"-{digest(finished.weights)}"
-            self.write(self._weights(kind, f"{cell.key}{suffix}"), finished.weights)
+            self.write(self._weights(kind, f"{cell.key}{suffix}"), finished.weights, flush=flush)
         path = self._folder(kind) / f"{cell.key}-{digest(finished.part)}{suffix}.parquet"
-        self.write(path, finished.part)
+        self.write(path, finished.part, flush=flush)
         # The next look-up scans again: a long run would otherwise remember every name it wrote.
         self._index.pop(kind, None)
 
@@ -188,11 +192,11 @@ class Store:
             stacklevel=2,
         )
 
-    def write(self, target: Path, data: bytes) -> None:
+    def write(self, target: Path, data: bytes, *, flush: bool = True) -> None:
         """Write a file of the store, whole or not at all."""
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(target, data, self.root / "tmp" / writer_name())
+            write_whole(target, data, self.root / "tmp" / writer_name(), flush=flush)
         except OSError as reason:
             raise AttnlabError(
                 f"Cannot write to the store {self.root}: {trouble(reason)}. "
