@@ -1,5 +1,6 @@
 """Results are in the store when a run has ended, and what cannot be written ends the run."""
 
+import dataclasses
 import threading
 
 import pytest
@@ -22,19 +23,20 @@ def store(tmp_path):
     return Store(tmp_path / "store")
 
 
-def keep_all(store, cells, then=lambda: None):
+def keep_all(store, cells, then=lambda: None, seconds=1.0):
     log = RunLog(store.root / "runs", "in-process")
     try:
         with Keeper(store, log) as keeper:
             for cell in cells:
-                keeper.keep(cell, compute(cell))
+                keeper.keep(cell, dataclasses.replace(compute(cell), seconds=seconds))
                 then()
     finally:
         log.close()
 
 
-def test_everything_is_stored_and_logged_at_the_end(store, cells):
-    keep_all(store, cells)
+@pytest.mark.parametrize("seconds", [0.0, 1.0])
+def test_everything_is_stored_and_logged_at_the_end(store, cells, seconds):
+    keep_all(store, cells, seconds=seconds)
     assert set(store.holding(cells)) == {cell.key for cell in cells}
     ((_, logged),) = read_runs(store.root / "runs")
     assert sorted(line["key"] for line in logged) == sorted(cell.key for cell in cells)

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from attnlab.lab.cell import AnyCell
 from attnlab.lab.part import Finished
 from attnlab.lab.provenance import RunLog
-from attnlab.lab.store import Store
+from attnlab.lab.store import CHEAP, Store
 
 AT_ONCE = 8  # files that are written at the same time
 WAITING = 8  # results that wait for a thread; more would only take memory
@@ -38,11 +38,14 @@ class Keeper:
             raise self._refused
 
     def keep(self, cell: AnyCell, finished: Finished) -> None:
-        """Write a result soon; the first that could not be written raises here or at the end."""
+        """Write a result, now or soon; one that could not be written raises later or at the end."""
         self._room.acquire()
         if self._refused is not None:
             raise self._refused
-        self._threads.submit(self._write, cell, finished)
+        if finished.seconds < CHEAP:  # it is not flushed, and another thread would cost more
+            self._write(cell, finished)
+        else:
+            self._threads.submit(self._write, cell, finished)
 
     def _write(self, cell: AnyCell, finished: Finished) -> None:
         try:
