@@ -246,6 +246,15 @@ BREAKS = {
             lambda view, c, off: FACTOR * same(view, c, N=4).worst * math.exp(-off),
         ),
     ),
+    "conjecture-8": (
+        "standard",
+        at(
+            "encoder",
+            "test",
+            lambda c: low(c) and c.layers == 2 and c.N == 16,
+            lambda view, c, off: FACTOR * worst_full(view, c) * math.exp(-off),
+        ),
+    ),
     "biases-little-effect": (
         "quick",
         at(

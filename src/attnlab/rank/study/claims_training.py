@@ -17,6 +17,7 @@ from attnlab.rank.study.results import (
     UNDECIDED,
     Contrast,
     beyond_scale,
+    contrast,
     held_out,
     listed,
     refuted,
@@ -257,6 +258,28 @@ def _length_full(view: View) -> Judgement:
     )
 
 
+def _all_lengths(view: View) -> Judgement:
+    if found := beyond_scale(
+        view, ("paper", "standard"), "Conjecture 8 is about many points, N up to 256 in Figure 4"
+    ):
+        return found
+    d, lengths = grids.PANELS[view.scale].base.d, grids.PANELS[view.scale].lengths
+    _, many = _ends(view)
+    gap = contrast([many[rank] for rank in many if rank < d], [many[d]])
+    return Judgement(
+        refuted(view) if gap.verdict == "fails" else gap.verdict,
+        f"N = {lengths[-1]}: "
+        + ", ".join(f"{error.mean:.3f} (r = {rank})" for rank, error in many.items()),
+        "at some N every network of rank below d and of one size is worse than full rank",
+        LINE,
+        "The conjecture is about all networks and all N: a proof would confirm it, and one network "
+        "of rank below d that is accurate for every N would refute it. Neither is known.",
+        grade="smaller setting",
+        differs=f"trained networks of one size (d = {d}, two layers), N up to {lengths[-1]}",
+        resolution=gap.resolution,
+    )
+
+
 CLAIMS = (
     Claim(
         "figure-2-identity",
@@ -321,6 +344,14 @@ CLAIMS = (
         f"{PAPER}, Figure 4",
         "Heads of low rank lose accuracy as N grows.",
         _length_low,
+        ("fig-4",),
+    ),
+    Claim(
+        "conjecture-8",
+        f"{PAPER}, Conjecture 8",
+        "No transformer of fixed size and weights with rank r < d approximates the nearest "
+        "neighbour for all N.",
+        _all_lengths,
         ("fig-4",),
     ),
 )

@@ -323,8 +323,7 @@ DEPTH = (
         "claim",
         "No transformer of fixed size and weights with rank r < d approximates the nearest "
         "neighbour for all N.",
-        reason="A conjecture that the paper leaves open and no finite size decides; the evidence "
-        "that it offers is Figure 4, judged there.",
+        ("conjecture-8",),
     ),
 )
 
