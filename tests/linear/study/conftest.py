@@ -2,17 +2,18 @@
 
 import pytest
 
-from attnlab.linear.study import grids, grids_full
+from attnlab.linear.study import grids_full
+from attnlab.linear.study.questions_full import MODELS
 from attnlab.linear.study.table_1 import LAWS
 from tests.linear.study import rows
 
 
 @pytest.fixture(scope="module")
 def full_networks():
-    """All ten laws have FULL networks, and one has those of the paper's recipe."""
+    """All ten laws have FULL networks, and one has those of all recipes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(grids_full, "DIGESTS", dict.fromkeys(LAWS, "0" * 16))
-        patch.setattr(grids_full, "PAPER_DIGESTS", {grids.U5: "0" * 16})
+        patch.setattr(grids_full, "RECIPE_DIGESTS", dict.fromkeys(("paper", *MODELS), "0" * 16))
         _forget()
         yield
     _forget()

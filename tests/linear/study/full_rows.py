@@ -1,6 +1,6 @@
 """Invented results of the cells about FULL: the paper's losses, weights near a diagonal."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from attnlab.linear.study import grids, grids_full
@@ -8,10 +8,12 @@ from attnlab.linear.study.questions_full import FullLossRow, StructureRow
 from attnlab.linear.study.questions_networks import MatrixEntry
 
 
-def _rows(network: Callable, config, depths, starts, steps) -> list[FullLossRow]:
+def _rows(network: Callable, config, depths, starts, steps, model="FULL") -> list[FullLossRow]:
+    # Networks that start near DIAG are all alike.
+    spread = 0.0 if getattr(config, "recipe", "") == "from-diag" else 0.3
     return [
         FullLossRow(
-            **{**row, "loss": (1 + 0.3 * start) * row["loss"]},
+            **{**row, "loss": (1 + spread * start) * row["loss"]},
             largest=3 * row["loss"],
             worst_share=0.01,
             start=start,
@@ -21,14 +23,18 @@ def _rows(network: Callable, config, depths, starts, steps) -> list[FullLossRow]
             trained_starts=5,
         )
         for start in range(starts)
-        for row in network("FULL", config, depths)
+        for row in network(model, config, depths)
     ]
 
 
 def _evaluation(network: Callable, config) -> list[FullLossRow]:
-    depths = range(4, 5) if config.recipe == "paper" else range(1, 9 if is_deep(config) else 8)
     starts = 5 if config.networks == "every" else 1
-    return _rows(network, config, depths, starts, grids_full.STEPS)
+    if config.recipe == "clipped":
+        depths: Sequence[int] = range(1, 9 if is_deep(config) else 8)
+    else:
+        depths = (4, 7) if config.recipe == "from-diag" else (4,)
+    model = {"paper-gd++": "GD++", "paper-diag": "DIAG"}.get(config.recipe, "FULL")
+    return _rows(network, config, depths, starts, grids_full.STEPS, model)
 
 
 def is_deep(config) -> bool:

@@ -83,13 +83,19 @@ def gram_form(weights: Weights, G: Float[Array, "p p"]) -> GramTrace:
     start = (jnp.eye(len(G), dtype=G.dtype), G)
 
     def layer(state: tuple[Array, Array], layer: Weights):
-        R, G = state
-        S = layer.increment(G)
-        after = R + _matmul(S, R), _transform(S, G)
+        after = gram_layer(layer, *state)
         return after, after
 
     _, after = jax.lax.scan(layer, start, weights)
     return GramTrace(*jax.tree.map(_prepend, start, after))
+
+
+def gram_layer(
+    layer: Weights, R: Float[Array, "p p"], G: Float[Array, "p p"]
+) -> tuple[Float[Array, "p p"], Float[Array, "p p"]]:
+    """R and G after one layer of `gram_form`."""
+    S = layer.increment(G)
+    return R + _matmul(S, R), _transform(S, G)
 
 
 @jax.jit

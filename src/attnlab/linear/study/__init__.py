@@ -17,6 +17,7 @@ from attnlab.linear.study import (
     claims_ours,
     claims_profiles,
     claims_readings,
+    claims_recipes,
     claims_state,
     claims_table,
     claims_tuned,
@@ -24,6 +25,7 @@ from attnlab.linear.study import (
     figures_full,
     figures_other,
     figures_profiles,
+    figures_recipes,
     figures_table,
 )
 from attnlab.linear.study.cells import KINDS
@@ -55,6 +57,7 @@ study = Study(
         *figures_profiles.FIGURES,
         *figures_other.FIGURES,
         *figures_full.FIGURES,
+        *figures_recipes.FIGURES,
         *figures_table.FIGURES[1:],
     ),
     claims=tuple(
@@ -72,6 +75,7 @@ study = Study(
             *claims_ours.CLAIMS,
             *claims_full.CLAIMS,
             *claims_full_weights.CLAIMS,
+            *claims_recipes.CLAIMS,
         )
     ),
     statements=STATEMENTS,

@@ -12,12 +12,11 @@ import math
 from collections.abc import Sequence
 
 from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
-from attnlab.linear.study import full_results, grids, grids_full, results
+from attnlab.linear.study import full_results, grids, results
 from attnlab.linear.study.claims_table import (
     CELLS,
     allowance,
     judged_cells,
-    table_cell,
     tolerance,
 )
 from attnlab.linear.study.results import MARGIN, UNDECIDED
@@ -233,38 +232,6 @@ def _axis(view: View) -> Judgement:
     )
 
 
-def _papers_recipe(view: View) -> Judgement:
-    cells = grids_full.by_the_papers_recipe(view.scale, view.seed)
-    rows = [
-        row
-        for cell in cells
-        for row in view.rows(cell)
-        if row.sigma is None and row.read == row.layers
-    ]
-    if not rows:
-        return no_full_network()
-    law = cells[0].config.noise
-    best = min(rows, key=lambda row: math.inf if row.selection is None else row.selection)
-    ours, depth = results.loss_of(best), best.layers
-    cell = table_cell(view, "FULL", law, depth, ours)
-    decided: dict[str, Verdict] = {"reached": "holds", "above": "fails", "open": UNDECIDED}
-    verdict = decided[cell.state]
-    losses = ", ".join(f"{results.loss_of(row).value:.3g}" for row in rows)
-    note = (
-        f"Of {best.trained_starts} starts {best.trained_starts - best.steady_starts} have a heavy "
-        "tail. The paper does not say from which weights it starts; ours are N(0, 0.003²)."
-    )
-    return Judgement(
-        verdict,
-        f"{law_name(law)}, {depth} layers: {losses}; the best by other sequences {ours.value:.3g}",
-        f"{cell.paper:g}",
-        tolerance(),
-        f"{note} {DECIDES}" if verdict == UNDECIDED else note,
-        **full_results.setting(rows),
-        resolution=allowance([cell]),
-    )
-
-
 CLAIMS = (
     Claim(
         "table-1-full",
@@ -273,15 +240,6 @@ CLAIMS = (
         "every cell of the paper's table.",
         _table,
         ("full-table", "fig-1"),
-    ),
-    Claim(
-        "full-paper-recipe",
-        "Ours, beside Table 1",
-        "Trained exactly as the paper says (rate 1e-4, 2,048 sequences, 200,000 steps, nothing "
-        "against divergence) the best of five starts of FULL reaches the paper's loss.",
-        _papers_recipe,
-        ("full-starts",),
-        ours=True,
     ),
     Claim(
         "full-diag-uniform",

@@ -7,6 +7,7 @@ networks that were trained by Adam from random weights, so that nothing made the
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +15,12 @@ import numpy as np
 from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import full_results, grids, grids_full, results
 from attnlab.linear.study.claims_full import DECIDES, HALF, SOURCE, no_full_network
-from attnlab.linear.study.questions_full import StructureRow
+from attnlab.linear.study.questions_full import FullLossRow, StructureRow
 from attnlab.linear.study.results import MARGIN, UNDECIDED
-from attnlab.linear.study.table_1 import LAWS, PAPER
+from attnlab.linear.study.table_1 import LAWS, PAPER, UNIFORM
 
 DEEP = 5  # layers from which "the later layers" are several
+ALIKE = 0.9  # of the squared entries: with more on the diagonal a network would count as DIAG
 FEWEST = 3  # depths on which a statement about every depth is judged
 
 
@@ -119,10 +121,13 @@ def _low_rank(view: View) -> Judgement:
     )
 
 
-def _later_layers(view: View) -> Judgement:
-    """P of the second half of the layers, without the last, whose rows of x change nothing."""
+def _shares(view: View, laws: Sequence[str]) -> tuple[list[float], list[float], list[FullLossRow]]:
+    """Shares of the diagonal in P of later and of early layers, one of each per good deep network.
+
+    The last layer is left out, since its rows of x change nothing.
+    """
     later, early, rows = [], [], []
-    for law in LAWS[1:]:
+    for law in laws:
         for depth, row in full_results.shipped_rows(view, law).items():
             if depth < DEEP or not full_results.as_good(row, law):
                 continue
@@ -132,8 +137,34 @@ def _later_layers(view: View) -> Judgement:
                 for each in full_results.structure(view, law, depth)
                 if each.start == row.start and each.matrix == "P"
             }
-            later.append(np.mean([own[layer] for layer in own if depth / 2 < layer < depth]))
-            early.append(np.mean([own[layer] for layer in own if layer <= depth / 2]))
+            later.append(float(np.mean([own[k] for k in own if depth / 2 < k < depth])))
+            early.append(float(np.mean([own[k] for k in own if k <= depth / 2])))
+    return later, early, rows
+
+
+def _not_identical(view: View) -> Judgement:
+    later, _, rows = _shares(view, UNIFORM[1:])
+    if len(later) < 2:
+        return no_full_network()
+    value, error = float(np.mean(later)), float(np.std(later, ddof=1)) / math.sqrt(len(later))
+    verdict: Verdict = UNDECIDED
+    if abs(value - ALIKE) > MARGIN * error:
+        verdict = "holds" if value < ALIKE else "fails"
+    return Judgement(
+        verdict,
+        f"mean share of the diagonal in P of the later layers of {len(later)} networks: "
+        f"{value:.2f} ± {error:.2f}, from {min(later):.2f} to {max(later):.2f}",
+        f"less than {ALIKE:g}; DIAG has 1",
+        f"by {MARGIN:g} standard errors over the networks",
+        "Only FULL networks of five layers or more that come within a quarter of the paper's loss. "
+        f"{DECIDES if verdict == UNDECIDED else ''}".strip(),
+        **full_results.setting(rows),
+        resolution=Resolution(MARGIN * error, 1 - ALIKE, "of the squared entries"),
+    )
+
+
+def _later_layers(view: View) -> Judgement:
+    later, early, rows = _shares(view, LAWS[1:])
     if len(later) < 2:
         return no_full_network()
     value, error = float(np.mean(later)), float(np.std(later, ddof=1)) / math.sqrt(len(later))
@@ -215,6 +246,14 @@ CLAIMS = (
         "What is off the diagonal of these weights has a part of low rank.",
         _low_rank,
         ("fig-4", "full-structure"),
+    ),
+    Claim(
+        "full-is-not-diag",
+        "Vladymyrov et al., Section 6",
+        "On uniform noise trained FULL networks are not DIAG networks although their losses are "
+        "alike.",
+        _not_identical,
+        ("full-structure",),
     ),
     Claim(
         "later-layers-not-diagonal",

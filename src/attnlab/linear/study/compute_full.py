@@ -15,6 +15,7 @@ from attnlab.linear.models.weights import FullWeights
 from attnlab.linear.study.compute_networks import EVALUATION, evaluation_of
 from attnlab.linear.study.evaluation import of_network
 from attnlab.linear.study.questions_full import (
+    MODELS,
     FullEvaluation,
     FullLossRow,
     FullMatrices,
@@ -85,17 +86,18 @@ def evaluation(config: FullEvaluation) -> Outcome[FullLossRow]:
             }
             profile = config.profile == "every" or depth == deepest
             network = held.weights(law, depth, start, config.recipe)
-            rows += _losses(network, at, facts, profile=profile)
+            model = MODELS.get(config.recipe, "FULL")
+            rows += _losses(network, at, facts, profile=profile, model=model)
     return Outcome(rows)
 
 
 def _losses(
-    network: FullWeights, at: Any, facts: dict[str, Any], *, profile: bool
+    network: FullWeights, at: Any, facts: dict[str, Any], *, profile: bool, model: str = "FULL"
 ) -> list[FullLossRow]:
     with jax.enable_x64(True):
         found = of_network(network, at, profile=profile)
     return [
-        FullLossRow(model="FULL", layers=network.depth, **asdict(each), **facts) for each in found
+        FullLossRow(model=model, layers=network.depth, **asdict(each), **facts) for each in found
     ]
 
 

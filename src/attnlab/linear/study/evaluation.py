@@ -20,7 +20,7 @@ import numpy as np
 
 from attnlab.lab.cell import seed_of
 from attnlab.linear.models.predictors import LinearPredictor
-from attnlab.linear.models.transformer import implicit_weights
+from attnlab.linear.models.transformer import gram_layer
 from attnlab.linear.models.weights import FullWeights, GDPlusPlus, Weights
 from attnlab.linear.noise import Fixed
 from attnlab.linear.problem import NoisyRegression
@@ -29,6 +29,7 @@ from attnlab.linear.training.fixed_sample import Sample, draw
 from attnlab.stats import Estimate
 
 BLOCK = 1024  # sequences at once
+PROGRAM_LAYERS = 8  # networks of up to so many layers share a compiled program
 WORST = 0.001  # share of the sequences that make up the tail of a loss
 
 
@@ -90,10 +91,10 @@ def of_network(network: Weights, at: Evaluation, *, profile: bool) -> list[MeanL
     given = network
     if not isinstance(network, FullWeights):
         network = network.omegas()  # one compiled program for all diagonal families
-    network = jax.tree.map(jnp.asarray, network)
+    network, depth = _same_size(network)
     found = []
     for sigma, sample in at.samples(profile):
-        losses = _in_blocks(partial(_network_losses, network), sample)
+        losses = _in_blocks(partial(_network_losses, network, depth), sample)[:, : depth + 1]
         own = [_mean(sigma, read, losses[:, read]) for read in range(losses.shape[1])]
         noiseless = at.problem.noise.second_moment() == 0 if sigma is None else sigma == 0
         if isinstance(given, GDPlusPlus) and noiseless:
@@ -105,8 +106,8 @@ def of_network(network: Weights, at: Evaluation, *, profile: bool) -> list[MeanL
 
 def sequence_losses(network: Weights, sample: Sample) -> np.ndarray:
     """The loss of a network on every sequence, read after its last layer."""
-    network = jax.tree.map(jnp.asarray, network)
-    return _in_blocks(partial(_network_losses, network), sample)[:, -1]
+    network, depth = _same_size(network)
+    return _in_blocks(partial(_network_losses, network, depth), sample)[:, depth]
 
 
 def of_predictor(
@@ -161,9 +162,37 @@ def _in_blocks(losses: Any, sample: Sample) -> np.ndarray:
 
 
 @jax.jit
-def _network_losses(network: Weights, G: Any, oracle: Any) -> Any:
-    w = jax.vmap(partial(implicit_weights, network))(G)
-    return jnp.square(w - oracle[:, None, :]).sum(-1) / 2
+def _network_losses(network: Weights, depth: Any, G: Any, oracle: Any) -> Any:
+    """The losses after 0, 1, ..., `depth` layers; those of the empty layers after them are NaN.
+
+    The number of layers is not part of the program, which takes seconds to compile.
+    """
+
+    def layer(index: Any, state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        R, G, losses = state
+        own = jax.tree.map(lambda part: part[index], network)
+        R, G = jax.vmap(partial(gram_layer, own))(R, G)
+        return R, G, losses.at[index + 1].set(_distance(-R[:, -1, :-1], oracle))
+
+    start = jnp.broadcast_to(jnp.eye(G.shape[-1], dtype=G.dtype), G.shape)
+    before = jnp.full((jax.tree.leaves(network)[0].shape[0] + 1, len(G)), jnp.nan, G.dtype)
+    first = before.at[0].set(_distance(jnp.zeros_like(oracle), oracle))
+    return jax.lax.fori_loop(0, depth, layer, (start, G, first))[2].T
+
+
+def _distance(w: Any, oracle: Any) -> Any:
+    return jnp.square(w - oracle).sum(-1) / 2
+
+
+def _same_size(network: Weights) -> tuple[Weights, int]:
+    """The network with empty layers up to a multiple of `PROGRAM_LAYERS`, and its own depth."""
+    depth = network.depth
+    more = -depth % PROGRAM_LAYERS
+
+    def longer(part: Any) -> Any:
+        return np.concatenate([part, np.zeros((more, *part.shape[1:]), part.dtype)])
+
+    return jax.tree.map(lambda part: jnp.asarray(longer(np.asarray(part))), network), depth
 
 
 @eqx.filter_jit

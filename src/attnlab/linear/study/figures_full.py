@@ -90,7 +90,7 @@ def start_rows(view: View) -> Rows:
     ]
     planned += [
         (cell.config.noise, "as printed", cell)
-        for cell in grids_full.by_the_papers_recipe(view.scale, view.seed)
+        for cell in grids_full.by_recipe("paper", view.scale, view.seed)
     ]
     if view.scale == "standard":
         planned += [

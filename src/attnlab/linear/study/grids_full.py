@@ -41,7 +41,8 @@ DIGESTS = {
     "categorical:1,3": "54fe56009de78b7c",
     "categorical:1,3,5": "54bbe5fa95b5f76f",
 }
-PAPER_DIGESTS = {"uniform:5": "2d64bed0e79da243"}  # of the networks of the paper's own recipe
+# Of the networks on U(0,5) that other recipes than the one of all laws and depths trained.
+RECIPE_DIGESTS: dict[str, str] = {"paper": "2d64bed0e79da243"}
 STARTS = 5
 STEPS = 200_000  # the paper's
 HEAT_MAP = grids.TWO, 4  # Figure 4 shows four layers on {1, 3}
@@ -67,22 +68,23 @@ def shipped(law: str, scale: Scale, seed: int) -> list[Cell]:
     return [full_evaluation(config, cost=4.0 if scale == "quick" else 20.0)]
 
 
-def by_the_papers_recipe(scale: Scale, seed: int) -> list[Cell]:
-    """The shipped networks that were trained exactly as the paper says."""
-    return [
-        full_evaluation(
-            FullEvaluation(
-                networks="every",
-                recipe="paper",
-                weights=digest,
-                noise=law,
-                sequences=grids.size(scale).sequences,
-                seed=seed,
-            ),
-            cost=2.0,
-        )
-        for law, digest in PAPER_DIGESTS.items()
-    ]
+def by_recipe(recipe: str, scale: Scale, seed: int) -> list[Cell]:
+    """The shipped networks on U(0,5) of a recipe, every start; empty where there are none.
+
+    "paper", "paper-gd++" and "paper-diag" are trained exactly as the paper says, and "from-diag" is
+    FULL that started near DIAG.
+    """
+    if recipe not in RECIPE_DIGESTS:
+        return []
+    config = FullEvaluation(
+        networks="every",
+        recipe=recipe,
+        weights=RECIPE_DIGESTS[recipe],
+        noise=grids.U5,
+        sequences=grids.size(scale).sequences,
+        seed=seed,
+    )
+    return [full_evaluation(config, cost=2.0)]
 
 
 def trained(law: str, scale: Scale, seed: int) -> list[Cell]:
@@ -121,7 +123,7 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
         grids.cells(scale, seed),
         *(shipped(law, scale, seed) for law in LAWS),
         *(trained(law, scale, seed) for law in LAWS),
-        by_the_papers_recipe(scale, seed),
+        *(by_recipe(recipe, scale, seed) for recipe in RECIPE_DIGESTS),
         structures(),
         heat_map(),
     )

@@ -14,6 +14,8 @@ from attnlab import arguments
 from attnlab.linear.study.questions_networks import AxisLossRow, Setting
 
 RECIPES = ("clipped", "paper")
+# Beside FULL from random weights: the paper's recipe for the other families, and starts near DIAG.
+MODELS = {"paper-gd++": "GD++", "paper-diag": "DIAG", "from-diag": "FULL from DIAG"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,19 +46,19 @@ class FullTraining(Setting):
 
 @dataclass(frozen=True, kw_only=True)
 class FullEvaluation(Setting):
-    """The shipped FULL networks of one noise law, evaluated on fresh sequences."""
+    """The shipped networks of one noise law that Adam trained, evaluated on fresh sequences."""
 
     networks: Literal["best", "every"] = "best"
     """The best of five at every depth by recorded loss, or all of them."""
-    recipe: Literal["clipped", "paper"] = "clipped"
-    """The recipe by which they were trained."""
+    recipe: Literal["clipped", "paper", "paper-gd++", "paper-diag", "from-diag"] = "clipped"
+    """The recipe by which they were trained, with the family where that is not FULL."""
     weights: str = ""
     """Digest of the networks of this law in the shipped file."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         arguments.one_of("networks", self.networks, ("best", "every"))
-        arguments.one_of("recipe", self.recipe, RECIPES)
+        arguments.one_of("recipe", self.recipe, (*RECIPES, *MODELS))
 
 
 @dataclass(frozen=True, kw_only=True)

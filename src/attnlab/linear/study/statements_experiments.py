@@ -136,7 +136,7 @@ UNIFORM_NOISE = (
         "Section 6",
         "remark",
         "The authors believe that FULL and DIAG are not the same although their losses are alike.",
-        reason="A belief about a question that the paper leaves open.",
+        ("full-is-not-diag",),
     ),
     Statement(
         "figure-2-two-layers",
@@ -177,7 +177,7 @@ CATEGORICAL_NOISE = (
         "Section 6",
         "remark",
         "The difference may come from a bad local minimum or be fundamental.",
-        reason="A conjecture that is left open.",
+        reason="It names two possibilities and asserts neither.",
     ),
     Statement(
         "figure-3-extrapolation",
@@ -300,7 +300,7 @@ APPENDIX = (
         "table",
         "The adjusted losses of GD++ on ten noise laws with one to seven layers.",
         ("table-1-gd", "table-1-gd-reproduced"),
-        ("gd-floor",),
+        ("gd-floor", "gd-paper-recipe"),
     ),
     Statement(
         "table-1-diag",
@@ -308,6 +308,7 @@ APPENDIX = (
         "table",
         "The adjusted losses of DIAG on ten noise laws with one to seven layers.",
         ("table-1-diag",),
+        ("diag-paper-recipe",),
     ),
     Statement(
         "table-1-full",
@@ -317,6 +318,7 @@ APPENDIX = (
         ("table-1-full",),
         (
             "full-paper-recipe",
+            "full-from-diag",
             "table-1-axis",
             "axis-beats-papers-full",
             "axis-beats-full",
