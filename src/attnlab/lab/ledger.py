@@ -12,7 +12,7 @@ from typing import Any
 from attnlab.errors import UserError, did_you_mean
 from attnlab.lab.fault import describe
 from attnlab.lab.judgement import GRADES, UNDECIDED, VERDICTS, Grade, Judgement, Resolution, Verdict
-from attnlab.lab.study import Claim, Missing, Plan, Scale, Study, View
+from attnlab.lab.study import SCALES, Claim, Missing, Plan, Scale, Study, View
 
 NOT_COMPUTED = "not computed"  # what was measured, where the store lacks a result
 
@@ -84,7 +84,7 @@ def judge(study: Study, claim: Claim, seen: View) -> Entry:
     """One claim on what was found. A check that raises decides nothing and stops no other."""
     broken = False
     try:
-        found = _resolved(_checked(claim.check(seen)))
+        found = _naming_a_scale(_resolved(_checked(claim.check(seen))), study, seen)
     except Missing as cell:
         found = Judgement(
             UNDECIDED,
@@ -146,6 +146,18 @@ def _resolved(found: Judgement) -> Judgement:
         return found
     note = f"This run would have noticed {seen}."
     return dataclasses.replace(found, verdict=UNDECIDED, note=f"{found.note} {note}".strip())
+
+
+def _naming_a_scale(found: Judgement, study: Study, seen: View) -> Judgement:
+    """An undecided claim names the next scale, unless its check has said what decides it."""
+    if found.verdict != UNDECIDED or "--scale" in found.note:
+        return found
+    if seen.scale == SCALES[-1]:
+        note = f"Not even '--scale {seen.scale}' decides."
+    else:
+        larger = SCALES[SCALES.index(seen.scale) + 1]
+        note = f"'attnlab reproduce {study.name} --scale {larger}' decides."
+    return dataclasses.replace(found, note=f"{found.note} {note}".strip())
 
 
 def ledger(study: Study, seen: View) -> Ledger:

@@ -5,7 +5,6 @@ from functools import partial
 
 from attnlab.linear.study import grids, grids_full
 from attnlab.linear.study.questions_full import FullLossRow, StructureRow
-from attnlab.linear.study.questions_networks import MatrixEntry
 
 
 def _rows(network: Callable, config, depths, starts, steps, model="FULL") -> list[FullLossRow]:
@@ -32,7 +31,7 @@ def _evaluation(network: Callable, config) -> list[FullLossRow]:
     if config.recipe == "clipped":
         depths: Sequence[int] = range(1, 9 if is_deep(config) else 8)
     else:
-        depths = (4, 7) if config.recipe == "from-diag" else (4,)
+        depths = (7,) if config.recipe == "from-diag" else (4,)
     model = {"paper-gd++": "GD++", "paper-diag": "DIAG"}.get(config.recipe, "FULL")
     return _rows(network, config, depths, starts, grids_full.STEPS, model)
 
@@ -71,21 +70,10 @@ def _structure(config) -> list[StructureRow]:
     ]
 
 
-def _matrices(config) -> list[MatrixEntry]:
-    return [
-        MatrixEntry(name, layer, i, j, 1.0 if i == j else 0.05)
-        for name in "PQ"
-        for layer in range(1, config.layers + 1)
-        for i in range(1, 12)
-        for j in range(1, 12)
-    ]
-
-
 def makers(network: Callable) -> dict[str, Callable]:
     """The rows of every kind of cell about FULL, from a function that invents a network."""
     return {
         "linear_full": partial(_training, network),
         "linear_full_evaluation": partial(_evaluation, network),
         "linear_full_structure": _structure,
-        "linear_full_matrices": _matrices,
     }

@@ -199,6 +199,7 @@ ROWS: dict[str, Callable] = {
     ],
     "linear_baselines": _baselines,
     "linear_matrices": _matrices,
+    "linear_full_matrices": _matrices,
     "linear_iterations": _iterations,
     "linear_state": _state,
     "linear_cosine": _cosine,

@@ -1,6 +1,8 @@
 """The cells about FULL: training keeps its weights, what ships is evaluated, bad input is named."""
 
 import time
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -49,6 +51,14 @@ def test_a_training_that_was_stopped_goes_on_and_has_the_same_bytes(trained, tmp
     resumed = attempt(cell, Watch(tmp_path / cell.key, report=lambda *said: steps.append(said)))
     assert (resumed.part, resumed.weights) == (whole.part, whole.weights)
     assert steps == [(8, 8)]
+
+
+def test_gd_is_trained_by_the_papers_recipe_and_stays_gd():
+    small = replace(TRAINED, recipe="paper-gd++", depth=1, sigma_max=0.0)
+    cell = full_training(small)
+    done = compute(cell)
+    assert {row.model for row in decode(cell, done.part)[cell.key]} == {"GD++"}
+    assert decode_weights(done.weights)["1/Q"][0, 0, 3, 3] == 0
 
 
 def test_every_start_has_its_losses_and_what_it_was_chosen_by(trained):
@@ -133,7 +143,10 @@ def test_the_table_of_digests_is_that_of_the_shipped_file():
 
 def test_paper_trains_all_laws_and_depths_from_five_starts():
     planned = [c for c in grids_full.cells("paper", 0) if c.kind.name == "linear_full"]
-    assert len(planned) == 71  # and the eighth layer of Figure 7
+    by_recipe = Counter(c.config.recipe for c in planned)
+    assert by_recipe["clipped"] == 71  # with the eighth layer of Figure 7
+    missing = {"paper-gd++", "paper-diag"} - set(grids_full.RECIPE_DIGESTS)
+    assert set(by_recipe) == {"clipped", *missing}
     assert {(c.config.starts, c.config.steps, c.config.batch) for c in planned} == {
         (5, 200_000, 2048)
     }

@@ -33,7 +33,6 @@ from attnlab.linear.study.cells_full import FULL_KINDS
 from attnlab.linear.study.grids_full import cells
 from attnlab.linear.study.introduction import ARTICLE
 from attnlab.linear.study.networks import LinearNetworks
-from attnlab.linear.study.results import naming_a_scale
 from attnlab.linear.study.statements import STATEMENTS
 
 study = Study(
@@ -60,23 +59,20 @@ study = Study(
         *figures_recipes.FIGURES,
         *figures_table.FIGURES[1:],
     ),
-    claims=tuple(
-        naming_a_scale(claim)
-        for claim in (
-            *claims_state.CLAIMS,
-            *claims_readings.CLAIMS,
-            *claims_constructions.CLAIMS,
-            *claims_table.CLAIMS,
-            *claims_models.CLAIMS,
-            *claims_tuned.CLAIMS,
-            *claims_profiles.CLAIMS,
-            *claims_levels.CLAIMS,
-            *claims_figures.CLAIMS,
-            *claims_ours.CLAIMS,
-            *claims_full.CLAIMS,
-            *claims_full_weights.CLAIMS,
-            *claims_recipes.CLAIMS,
-        )
+    claims=(
+        *claims_state.CLAIMS,
+        *claims_readings.CLAIMS,
+        *claims_constructions.CLAIMS,
+        *claims_table.CLAIMS,
+        *claims_models.CLAIMS,
+        *claims_tuned.CLAIMS,
+        *claims_profiles.CLAIMS,
+        *claims_levels.CLAIMS,
+        *claims_figures.CLAIMS,
+        *claims_ours.CLAIMS,
+        *claims_full.CLAIMS,
+        *claims_full_weights.CLAIMS,
+        *claims_recipes.CLAIMS,
     ),
     statements=STATEMENTS,
 )

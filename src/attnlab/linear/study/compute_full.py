@@ -12,9 +12,11 @@ from attnlab.errors import UserError
 from attnlab.lab.cell import Outcome, seed_of
 from attnlab.lab.watch import watched
 from attnlab.linear.models.weights import FullWeights
+from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study.compute_networks import EVALUATION, evaluation_of
 from attnlab.linear.study.evaluation import of_network
 from attnlab.linear.study.questions_full import (
+    DIAGONAL,
     MODELS,
     FullEvaluation,
     FullLossRow,
@@ -24,6 +26,7 @@ from attnlab.linear.study.questions_full import (
     StructureRow,
 )
 from attnlab.linear.study.questions_networks import MatrixEntry
+from attnlab.linear.training.diagonal_networks import train_diagonal
 from attnlab.linear.training.full_networks import RECIPES, evaluate, train_full
 from attnlab.linear.weights.full import FullNetworks, full_networks
 
@@ -33,24 +36,13 @@ UNEVALUATED = tuple(name for name in EVALUATION if name != "depth")
 def training(config: FullTraining) -> Outcome[FullLossRow]:
     """Train the networks of one law and depth and evaluate them."""
     at = evaluation_of(config)
-    trained = train_full(
-        at.problem,
-        [at.problem.noise],
-        config.depth,
-        replace(RECIPES[config.recipe], batch=config.batch),
-        seeds=config.starts,
-        steps=config.steps,
-        seed=seed_of(config, without=UNEVALUATED) % 2**31,
-        held_out=config.held_out,
-        chunk=config.chunk,
-        **watched(),
-    )
+    best = _trained(config, at.problem)
     # The best start is chosen on sequences that neither training nor the evaluation below uses.
-    tails = evaluate(trained.best, at.problem, at.problem.noise, config.held_out)
+    tails = evaluate(best, at.problem, at.problem.noise, config.held_out)
     weights: dict[str, np.ndarray] = {}
     rows: list[FullLossRow] = []
     for start, tail in enumerate(tails):
-        network = jax.tree.map(lambda part: np.asarray(part, np.float64), trained.member(start))
+        network = jax.tree.map(lambda part, i=start: np.asarray(part[i], np.float64), best)
         weights |= {f"{start}/{name}": part for name, part in vars(network).items()}
         facts = {
             "start": start,
@@ -59,8 +51,27 @@ def training(config: FullTraining) -> Outcome[FullLossRow]:
             "steady_starts": sum(each.steady for each in tails),
             "trained_starts": config.starts,
         }
-        rows += _losses(network, at, facts, profile=bool(config.sigma_max))
+        model = MODELS.get(config.recipe, "FULL")
+        rows += _losses(network, at, facts, profile=bool(config.sigma_max), model=model)
     return Outcome(rows, weights)
+
+
+def _trained(config: FullTraining, problem: NoisyRegression) -> FullWeights:
+    """The best weights of every start, as FULL networks."""
+    family = DIAGONAL.get(config.recipe)
+    recipe = replace(RECIPES["paper" if family else config.recipe], batch=config.batch)
+    sizes: dict[str, Any] = {
+        "seeds": config.starts,
+        "steps": config.steps,
+        "seed": seed_of(config, without=UNEVALUATED) % 2**31,
+        "held_out": config.held_out,
+        "chunk": config.chunk,
+        **watched(),
+    }
+    if family:
+        families, law = (family,), problem.noise
+        return train_diagonal(problem, law, config.depth, recipe, families=families, **sizes)[1]
+    return train_full(problem, [problem.noise], config.depth, recipe, **sizes).best
 
 
 def evaluation(config: FullEvaluation) -> Outcome[FullLossRow]:

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.lab.study import Figure, View
 from attnlab.linear.study import grids, results
-from attnlab.linear.study.table_1 import CATEGORICAL, PAPER, RIDGES, SHOWN, UNIFORM, law_name
+from attnlab.linear.study.table_1 import (
+    CATEGORICAL,
+    LAWS,
+    PAPER,
+    RIDGES,
+    SHOWN,
+    UNIFORM,
+    law_name,
+)
 
 if TYPE_CHECKING:
     import altair as alt
@@ -33,6 +41,14 @@ def log_scale(**more: Any) -> alt.Scale:
     import altair as alt
 
     return alt.Scale(type="log", nice=False, **more)
+
+
+def laws_on_top() -> alt.X:
+    """One column per noise law, in the order of Table 1."""
+    import altair as alt
+
+    order = [law_name(law) for law in LAWS]
+    return alt.X("noise:N", title=None, sort=order, axis=alt.Axis(orient="top", labelAngle=0))
 
 
 def model_colour() -> alt.Color:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab.lab.study import Figure, View
 from attnlab.linear.study import full_results, grids_full, results
 from attnlab.linear.study.claims_table import table_cells
-from attnlab.linear.study.figures import Rows, finite, log_scale, shown
+from attnlab.linear.study.figures import Rows, finite, laws_on_top, log_scale, shown
 from attnlab.linear.study.figures_other import draw_matrices, entries
 from attnlab.linear.study.table_1 import LAWS, PAPER, law_name
 
@@ -60,12 +60,7 @@ def draw_table(rows: Rows) -> Drawn:
     import altair as alt
 
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X(
-            "noise:N",
-            title=None,
-            sort=[law_name(law) for law in LAWS],
-            axis=alt.Axis(orient="top", labelAngle=0),
-        ),
+        x=laws_on_top(),
         y=alt.Y("layers:O", title="layers of FULL"),
     )
     tips = [alt.Tooltip(f"{name}:Q", format=".3g") for name in ("loss", "error", "paper", "axis")]

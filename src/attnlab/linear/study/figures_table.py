@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from attnlab.lab.study import Figure, View
 from attnlab.linear.study import grids, results
 from attnlab.linear.study.claims_table import table_cells
-from attnlab.linear.study.figures import Rows, finite, log_scale, shown
+from attnlab.linear.study.figures import Rows, finite, laws_on_top, log_scale, shown
 from attnlab.linear.study.table_1 import LAWS, PAPER, RIDGES, SHOWN, law_name
 
 if TYPE_CHECKING:
@@ -70,12 +70,7 @@ def draw_table(rows: Rows) -> Drawn:
 
     order = list(dict.fromkeys(row["row"] for row in rows))
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X(
-            "noise:N",
-            title=None,
-            sort=[law_name(law) for law in LAWS],
-            axis=alt.Axis(orient="top", labelAngle=0),
-        ),
+        x=laws_on_top(),
         y=alt.Y("row:N", title=None, sort=order),
     )
     ratio = alt.Color(

@@ -22,6 +22,8 @@ from attnlab.linear.study.cells_full import (
     full_training,
 )
 from attnlab.linear.study.questions_full import (
+    DIAGONAL,
+    MODELS,
     FullEvaluation,
     FullMatrices,
     FullStructure,
@@ -42,7 +44,8 @@ DIGESTS = {
     "categorical:1,3,5": "54bbe5fa95b5f76f",
 }
 # Of the networks on U(0,5) that other recipes than the one of all laws and depths trained.
-RECIPE_DIGESTS: dict[str, str] = {"paper": "2d64bed0e79da243"}
+RECIPE_DIGESTS: dict[str, str] = {"paper": "2d64bed0e79da243", "from-diag": "49803fc5219a3de0"}
+PAPERS_DEPTH = 4  # layers of the networks of the paper's own recipe
 STARTS = 5
 STEPS = 200_000  # the paper's
 HEAT_MAP = grids.TWO, 4  # Figure 4 shows four layers on {1, 3}
@@ -69,13 +72,18 @@ def shipped(law: str, scale: Scale, seed: int) -> list[Cell]:
 
 
 def by_recipe(recipe: str, scale: Scale, seed: int) -> list[Cell]:
-    """The shipped networks on U(0,5) of a recipe, every start; empty where there are none.
+    """The networks on U(0,5) of a recipe, every start; empty where there are none.
 
     "paper", "paper-gd++" and "paper-diag" are trained exactly as the paper says, and "from-diag" is
-    FULL that started near DIAG.
+    FULL that started near DIAG. Shipped networks are evaluated; `paper` trains GD++ and DIAG where
+    they do not ship.
     """
     if recipe not in RECIPE_DIGESTS:
-        return []
+        if scale != "paper" or recipe not in DIAGONAL:
+            return []
+        sizes: dict[str, Any] = {"depth": PAPERS_DEPTH, "starts": STARTS, "steps": STEPS}
+        shared = {"noise": grids.U5, "sequences": grids.size(scale).sequences, "seed": seed}
+        return [full_training(FullTraining(recipe=recipe, **sizes, **shared), cost=400.0)]
     config = FullEvaluation(
         networks="every",
         recipe=recipe,
@@ -123,7 +131,7 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
         grids.cells(scale, seed),
         *(shipped(law, scale, seed) for law in LAWS),
         *(trained(law, scale, seed) for law in LAWS),
-        *(by_recipe(recipe, scale, seed) for recipe in RECIPE_DIGESTS),
+        *(by_recipe(recipe, scale, seed) for recipe in ("paper", *MODELS)),
         structures(),
         heat_map(),
     )

@@ -14,13 +14,14 @@ from attnlab import arguments
 from attnlab.linear.study.questions_networks import AxisLossRow, Setting
 
 RECIPES = ("clipped", "paper")
+DIAGONAL: dict[str, Literal["gd++", "diag"]] = {"paper-gd++": "gd++", "paper-diag": "diag"}
 # Beside FULL from random weights: the paper's recipe for the other families, and starts near DIAG.
 MODELS = {"paper-gd++": "GD++", "paper-diag": "DIAG", "from-diag": "FULL from DIAG"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class FullTraining(Setting):
-    """FULL networks of one depth on one noise law, each trained from its own random weights."""
+    """Networks of one depth on one noise law, each trained by Adam from its own random weights."""
 
     depth: int = 2
     """Number of layers."""
@@ -30,8 +31,9 @@ class FullTraining(Setting):
     """Adam steps."""
     batch: int = 2048
     """Fresh sequences per step."""
-    recipe: Literal["clipped", "paper"] = "clipped"
-    """With clipped gradients, warm-up and a cosine; or the paper's constant rate without both."""
+    recipe: Literal["clipped", "paper", "paper-gd++", "paper-diag"] = "clipped"
+    """With clipped gradients, warm-up and a cosine; or the paper's constant rate without both.
+    The networks are FULL, or those of the family that the recipe names."""
     held_out: int = 32_768
     """Sequences by which the weights of a network, and the best network, are chosen."""
     chunk: int = 1000
@@ -41,7 +43,7 @@ class FullTraining(Setting):
         super().__post_init__()
         for name in ("depth", "starts", "steps", "batch", "held_out", "chunk"):
             arguments.integer(name, getattr(self, name), 1)
-        arguments.one_of("recipe", self.recipe, RECIPES)
+        arguments.one_of("recipe", self.recipe, (*RECIPES, *DIAGONAL))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.study import Claim, Judgement, Scale, Verdict, View
+from attnlab.lab.study import Judgement, Scale, Verdict, View
 from attnlab.linear.study import grids, grids_full
 from attnlab.linear.study.table_1 import LAWS, paper_error
 from attnlab.stats import Estimate
@@ -136,22 +135,6 @@ def trained_evidence(view: View) -> Evidence:
 def decides(scale: Scale) -> str:
     """The sentence that names the scale which decides a claim."""
     return f"'attnlab reproduce linear --scale {scale}' decides."
-
-
-def naming_a_scale(claim: Claim) -> Claim:
-    """The same claim, whose note names the next scale wherever this one does not decide it."""
-
-    def check(view: View) -> Judgement:
-        found = claim.check(view)
-        holds = found.verdict in ("holds", "holds as corrected")
-        seen = found.resolution
-        unclear = holds and seen is not None and not seen.suffices
-        if "--scale" in found.note or not (unclear or found.verdict == UNDECIDED):
-            return found
-        scale = "standard" if view.scale == "quick" else "paper"
-        return replace(found, note=f"{found.note} {decides(scale)}".strip())
-
-    return replace(claim, check=check)
 
 
 def after_training(view: View, verdict: Verdict) -> Verdict:

@@ -30,16 +30,6 @@ def _distances(view: View, statement: str) -> tuple[list[int], list[Any]]:
     return [cell.config.d for cell in cells], rows
 
 
-def _open_note(view: View, verdict: Verdict, resolution: Resolution) -> str:
-    """Which scale has larger dimensions, where the limit is not known well enough."""
-    if verdict != "holds" or resolution.suffices:
-        return ""
-    if view.scale == "paper":
-        return "More prompts than those of '--scale paper' are needed."
-    larger = "standard" if view.scale == "quick" else "paper"
-    return f"'attnlab reproduce random --scale {larger}' has larger dimensions."
-
-
 def _becomes_gaussian(view: View, statement: str) -> Judgement:
     """The limits of excess kurtosis and Kolmogorov distance, each with its standard error.
 
@@ -90,7 +80,7 @@ def _becomes_gaussian(view: View, statement: str) -> Judgement:
         f"0, and {floor:.4f}, which as many Gaussian samples have",
         f"a in a + b/d + c/d² (kurtosis, {kurtosis.allowed:.2f}) and in a + b/d (Kolmogorov, "
         f"{distance.allowed:.4f}): Student tests at familywise level {LEVEL:g}",
-        _open_note(view, verdict, resolution),
+        "",
         *at_dimensions(sizes),
         resolution,
     )
@@ -115,7 +105,7 @@ def _concentrates(view: View) -> Judgement:
         "0 in the limit",
         f"a in a + b/d + c/d², which may be {found.allowed:.3f} by chance (Student, level "
         f"{LEVEL:g})",
-        _open_note(view, verdict, resolution),
+        "",
         *at_dimensions(sizes),
         resolution,
     )
