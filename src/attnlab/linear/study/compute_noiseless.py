@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from attnlab.lab.cell import Outcome, seed_of
-from attnlab.linear.models.transformer import spectral_form
 from attnlab.linear.noise import Uniform
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study.questions_noiseless import Noiseless, NoiselessFound
 from attnlab.linear.study.rare_eigenvalues import SELDOM
 from attnlab.linear.study.table_1 import SEQUENCES
 from attnlab.linear.theory.laws import frequent_eigenvalues
+from attnlab.linear.training.families import SpectralLeastSquares
 from attnlab.linear.training.growth import GrowthEffort, grow
 
 RAREST = SELDOM / SEQUENCES
@@ -52,7 +51,5 @@ def noiseless(config: Noiseless) -> Outcome[NoiselessFound]:
 def _expected(network, problem: NoisyRegression, rarest: float) -> float:
     """1/2 sum_i E g(s_i)^2, without ends of the spectrum that are rarer than `rarest`."""
     s, r = frequent_eigenvalues(problem.d, problem.n, rarest)
-    with np.errstate(over="ignore", invalid="ignore"):
-        g = 1 - np.asarray(spectral_form(network, jnp.asarray(s)).f[-1])
-        value = float(np.square(g) @ r / 2)
+    value = SpectralLeastSquares(s, np.zeros_like(s), r).objective(network)
     return min(value, LARGEST) if np.isfinite(value) else LARGEST

@@ -16,7 +16,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from attnlab import arguments
 from attnlab.errors import UserError
-from attnlab.linear.noise import NoiseLaw
+from attnlab.linear.noise import Fixed, NoiseLaw, Uniform
 from attnlab.linear.problem import NoisyRegression
 from attnlab.stats.estimate import Estimate
 
@@ -191,6 +191,14 @@ def _largest(G: Float[np.ndarray, "N p p"], kept: int) -> np.ndarray:
 
 
 def _levels(noise: NoiseLaw, key: PRNGKeyArray, count: int) -> Float[np.ndarray, " count"]:
+    if isinstance(noise, Fixed):  # profiles have many levels, and each would be compiled
+        return np.full(count, noise.sigma)
+    if isinstance(noise, Uniform):  # U(0, high) is high U(0, 1), so that all share a program
+        return noise.high * _drawn(Uniform(1.0), key, count)
+    return _drawn(noise, key, count)
+
+
+def _drawn(noise: NoiseLaw, key: PRNGKeyArray, count: int) -> Float[np.ndarray, " count"]:
     return np.asarray(_sampler(noise, count)(jax.random.split(key, count)))
 
 
