@@ -55,6 +55,21 @@ def test_a_missing_cell_leaves_the_claim_undecided_and_says_what_to_run(store, t
     assert not entry.broken
 
 
+@pytest.mark.parametrize(
+    ("scale", "note", "wanted"),
+    [
+        ("quick", "Open.", "Open. 'attnlab reproduce toy --scale standard' decides."),
+        ("paper", "", "Not even '--scale paper' decides."),
+        ("quick", "Needs --scale paper.", "Needs --scale paper."),
+    ],
+)
+def test_an_undecided_claim_names_the_next_scale_unless_it_has_said_more(toy, scale, note, wanted):
+    claim = Claim(
+        "open", "us", "Open.", lambda _: Judgement("undecided at this scale", "", "", "", note)
+    )
+    assert judge(toy, claim, View(scale, 0, {})).note == wanted
+
+
 def test_an_empty_store_decides_nothing(toy):
     entries = ledger(toy, View("quick", 0, {}))
     assert {entry.verdict for entry in entries} == {"undecided at this scale"}

@@ -2,7 +2,8 @@
 
 Source of the problem: Vladymyrov et al. (arXiv 2402.14180), d = 10 and n = 20. The file holds P and
 Q under "<recipe>/<noise law>/<depth>/<seed>/P|Q" in float32, every seed that was trained, diverged
-ones included. Its metadata hold one record per network: the steps, the loss on fresh sequences of
+ones included. The recipe "from-diag" has FULL networks that started near a trained DIAG network;
+all others started from random weights. Its metadata hold one record per network: the steps, the loss on fresh sequences of
 the training machine with its tail, and whether the network diverged there.
 `scripts/linear_full_gpu.py` writes it.
 """
@@ -113,7 +114,8 @@ class FullNetworks:
         seed
             Which of the starts; the best one unless it is given.
         recipe
-            How it was trained: "clipped", or "paper" for the paper's recipe as printed.
+            How it was trained: "clipped", "paper" for the paper's recipe as printed, or "from-diag"
+            for a start near DIAG.
         """
         law = noise if isinstance(noise, str) else noise.name
         seed = self.best(law, depth, recipe) if seed is None else seed
