@@ -78,20 +78,19 @@ def by_recipe(recipe: str, scale: Scale, seed: int) -> list[Cell]:
     FULL that started near DIAG. Shipped networks are evaluated; `paper` trains GD++ and DIAG where
     they do not ship.
     """
+    sequences = grids.size(scale).sequences
+    shared: dict[str, Any] = {
+        "recipe": recipe,
+        "noise": grids.U5,
+        "sequences": sequences,
+        "seed": seed,
+    }
     if recipe not in RECIPE_DIGESTS:
         if scale != "paper" or recipe not in DIAGONAL:
             return []
-        sizes: dict[str, Any] = {"depth": PAPERS_DEPTH, "starts": STARTS, "steps": STEPS}
-        shared = {"noise": grids.U5, "sequences": grids.size(scale).sequences, "seed": seed}
-        return [full_training(FullTraining(recipe=recipe, **sizes, **shared), cost=400.0)]
-    config = FullEvaluation(
-        networks="every",
-        recipe=recipe,
-        weights=RECIPE_DIGESTS[recipe],
-        noise=grids.U5,
-        sequences=grids.size(scale).sequences,
-        seed=seed,
-    )
+        sizes = {"depth": PAPERS_DEPTH, "starts": STARTS, "steps": STEPS}
+        return [full_training(FullTraining(**sizes, **shared), cost=400.0)]
+    config = FullEvaluation(networks="every", weights=RECIPE_DIGESTS[recipe], **shared)
     return [full_evaluation(config, cost=2.0)]
 
 

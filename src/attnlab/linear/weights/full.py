@@ -3,9 +3,9 @@
 Source of the problem: Vladymyrov et al. (arXiv 2402.14180), d = 10 and n = 20. The file holds P and
 Q under "<recipe>/<noise law>/<depth>/<seed>/P|Q" in float32, every seed that was trained, diverged
 ones included. The recipe "from-diag" has FULL networks that started near a trained DIAG network;
-all others started from random weights. Its metadata hold one record per network: the steps, the loss on fresh sequences of
-the training machine with its tail, and whether the network diverged there.
-`scripts/linear_full_gpu.py` writes it.
+all others started from random weights. Its metadata hold one record per network: the steps, the
+loss on fresh sequences of the training machine with its tail, and whether the network diverged
+there. `scripts/linear_full_gpu.py` writes it.
 """
 
 import hashlib
