@@ -14,12 +14,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from attnlab.linear.models.predictors import LinearPredictor
 from attnlab.linear.models.weights import Numbers
 from attnlab.linear.noise import NoiseLaw
 from attnlab.linear.problem import sums
+
+Length = int | Int[Array, ""]  # a number of tokens; traced, one program serves all lengths
 
 
 @final
@@ -85,7 +87,7 @@ class ScaleFreeBayes(LinearPredictor):
 
 
 def posterior_mean(
-    G: Float[Array, "p p"], n: int, levels: Float[Array, " k"], prior: Float[Array, " k"]
+    G: Float[Array, "p p"], n: Length, levels: Float[Array, " k"], prior: Float[Array, " k"]
 ) -> Float[Array, " d"]:
     """The posterior mean of w for these noise levels and their prior probabilities."""
     s, b, V, rho = _eigen(G)
@@ -114,7 +116,7 @@ def _eigen(G: Array) -> tuple[Array, Array, Array, Array]:
     return s, b, V, jnp.maximum(lam - fitted, 0)
 
 
-def _log_evidence(s: Array, b: Array, rho: Array, n: int, variances: Array) -> Array:
+def _log_evidence(s: Array, b: Array, rho: Array, n: Length, variances: Array) -> Array:
     # (lambda - sum b^2 / (s + v)) / v = rho / v + sum b^2 / (s (s + v)), so that no difference of
     # large numbers is divided by a small v.
     v = variances[:, None]
@@ -124,7 +126,7 @@ def _log_evidence(s: Array, b: Array, rho: Array, n: int, variances: Array) -> A
     return -0.5 * (volume + rho / variances + explained)
 
 
-def _visible(G: Array, n: int) -> Array:
+def _visible(G: Array, n: Length) -> Array:
     """The smallest variance that the rounding of rho, about eps lambda, can tell from 0."""
     info = jnp.finfo(G.dtype)
     return jnp.maximum(1e3 * info.eps * G[-1, -1] / n, info.tiny)

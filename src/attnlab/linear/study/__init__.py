@@ -29,7 +29,9 @@ from attnlab.linear.study import (
     figures_table,
 )
 from attnlab.linear.study.cells import KINDS
+from attnlab.linear.study.cells_explorers import EXPLORER_KINDS
 from attnlab.linear.study.cells_full import FULL_KINDS
+from attnlab.linear.study.explorers import EXPLORERS
 from attnlab.linear.study.grids_full import cells
 from attnlab.linear.study.introduction import ARTICLE
 from attnlab.linear.study.networks import LinearNetworks
@@ -39,6 +41,7 @@ study = Study(
     name="linear",
     article=ARTICLE,
     networks=LinearNetworks(),
+    explorers=EXPLORERS,
     title="Linear transformers as in-context learners",
     source="Vladymyrov, von Oswald, Sandler, Ge, “Linear Transformers are Versatile In-Context "
     "Learners”, NeurIPS 2024, arXiv:2402.14180",
@@ -48,7 +51,7 @@ study = Study(
     "noise. Here the theorems are checked, and GD++ and DIAG are trained here. Networks of "
     "the paper's FULL family, and of AXIS, a family of ours between DIAG and FULL, ship with the "
     "package and are evaluated on this machine. The Bayes predictor is added to every comparison.",
-    kinds=(*KINDS, *FULL_KINDS),
+    kinds=(*KINDS, *FULL_KINDS, *EXPLORER_KINDS),
     cells=cells,
     figures=(
         *figures_table.FIGURES[:1],

@@ -1,8 +1,9 @@
 """The names of the networks of this study, for `attnlab weights` and `attnlab read`.
 
 Shipped are "linear/axis/<law>/<depth>", the best run, "linear/axis/<law>/<depth>/<run>", the same
-for "linear/full" with the seeds of its starts, and the regressor's "linear/regressor/d<d>-n<n>". A
-law is written with a dash: uniform-5. A training cell stores one network per depth.
+for "linear/full" with the seeds of its starts, "linear/diag/<law>/<depth>", "linear/gd++/...", and
+the regressor's "linear/regressor/d<d>-n<n>". A law is written with a dash: uniform-5. A training
+cell stores one network per depth.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ class LinearNetworks:
     """Shipped and stored linear transformers."""
 
     def shipped(self) -> Sequence[NamedNetwork]:
-        """The AXIS and FULL networks and those of the regressor."""
-        return [*_axis(), *_full(), *_regressors()]
+        """The AXIS, FULL, DIAG and GD++ networks and those of the regressor."""
+        return [*_axis(), *_full(), *_diagonal(), *_regressors()]
 
     def stored(
         self, kind: str, config: Mapping[str, Any], weights: Mapping[str, Tensor]
@@ -122,6 +123,24 @@ def _starts(
     return [
         named(short, best, True),
         *(named(f"{short}/{start}", start, False) for start in starts),
+    ]
+
+
+def _diagonal() -> list[NamedNetwork]:
+    from attnlab.linear.models.network import save
+    from attnlab.linear.weights.diagonal import diagonal_networks
+
+    held = diagonal_networks()
+    return [
+        NamedNetwork(
+            f"linear/{family}/{law.replace(':', '-')}/{depth}",
+            f"{FAMILIES[family]}, {_layers(depth)}, noise {law}, recorded loss "
+            f"{held.losses[f'{family}/{law}/{depth}'][0]:.3g}",
+            lambda path, at=(family, law, depth): save(path, held.network(*at)),
+        )
+        for family in ("diag", "gd++")
+        for law in held.laws(family)
+        for depth in held.depths(family, law)
     ]
 
 
