@@ -18,9 +18,10 @@ from attnlab.drawing.pictures import svg_of
 from attnlab.drawing.theme import themed
 from attnlab.errors import UserError
 from attnlab.lab.catalog import load_study
-from attnlab.lab.cell import CellKind
+from attnlab.lab.cell import CellKind, Outcome, config_values
 from attnlab.lab.explorer import MOST_CELLS, Explorer, Knob
 from attnlab.report.explore import Answers, Overtaken, make_explore_server
+from attnlab.report.figures import as_csv
 from tests.report.conftest import STUDIES
 
 
@@ -65,33 +66,71 @@ def drawn(explorer, seed):
     return found
 
 
-@pytest.mark.parametrize("number", range(4))
-def test_the_page_shows_what_a_fresh_cell_computes(server, separation, seed, number):
-    (explorer,) = separation.explorers
-    values = drawn(explorer, (seed, number).__repr__())
+def cells_of(explorer, values):
+    """The rows of fresh cells, as text."""
+    found = []
+    for config in explorer.configs(**explorer.values(values)):
+        result = explorer.kind.run(config)
+        several = result.rows if isinstance(result, Outcome) else [result]
+        found += [{**config_values(config), **config_values(row)} for row in several]
+    return list(csv.DictReader(io.StringIO(as_csv(found))))
+
+
+def data_of(spec):
+    """All rows of data in a document, however deep."""
+    if isinstance(spec, list):
+        return [row for part in spec for row in data_of(part)]
+    if not isinstance(spec, dict):
+        return []
+    own = spec["values"] if isinstance(spec.get("values"), list) else []
+    return own + [row for part in spec.values() for row in data_of(part)]
+
+
+def explorers_of(live):
+    studies = [load_study(name) for name in ("linear", "random", "rank", "separation")]
+    return [(s.name, e.id) for s in studies for e in s.explorers if e.live == live]
+
+
+@pytest.mark.parametrize(("name", "id"), explorers_of(live=False))
+def test_an_explorer_shows_what_fresh_cells_compute(name, id, seed):
+    study = load_study(name)
+    answers, explorer = Answers([study]), Answers([study]).explorers[name, id]
+    for values in ({}, drawn(explorer, f"{seed} 1"), drawn(explorer, f"{seed} 2")):
+        asked = {knob: str(value) for knob, value in values.items()}
+        body = answers.answer(name, id, "csv", asked)
+        shown = list(csv.DictReader(io.StringIO(body)))
+        assert shown == cells_of(explorer, values)
+        spec = json.loads(answers.answer(name, id, "json", asked))
+        assert svg_of(themed(spec)).startswith("<svg")
+        numbers = {
+            value for row in shown for value in map(as_number, row.values()) if value is not None
+        }
+        points = [
+            abs(value)
+            for row in data_of(spec)
+            for name_of, value in row.items()
+            if isinstance(value, float) and name_of in PLOTTED
+        ]
+        assert points
+        assert set(points) <= {abs(number) for number in numbers}
+
+
+PLOTTED = {"success", "probability", "error", "loss", "entry", "value"}
+
+
+def as_number(text):
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def test_the_page_shows_what_the_server_answers(server, separation, seed):
+    explorer = separation.explorers[0]
+    values = drawn(explorer, f"{seed} page")
     status, body = ask(server, "explore/separation/success.csv", **values)
     assert status == 200, body
-    shown = list(csv.DictReader(io.StringIO(body)))
-    configs = explorer.configs(**explorer.values(values))
-    assert len(shown) == len(configs)
-    for row, config in zip(shown, configs, strict=True):
-        assert float(row["exact"]) == explorer.kind.run(config).exact
-    status, body = ask(server, "explore/separation/success.json", **values)
-    curves = [row for row in json.loads(body)["data"]["values"] if row["of"] == "success"]
-    assert [row["probability"] for row in curves] == [float(row["exact"]) for row in shown]
-
-
-@pytest.mark.parametrize("name", ["random", "rank", "separation"])
-def test_every_explorer_draws_at_its_defaults_and_anywhere_between(name, seed):
-    study = load_study(name)
-    answers = Answers([study])
-    for explorer in study.explorers:
-        for values in ({}, drawn(explorer, f"{seed} 1"), drawn(explorer, f"{seed} 2")):
-            asked = {knob: str(value) for knob, value in values.items()}
-            spec = json.loads(answers.answer(name, explorer.id, "json", asked))
-            svg = svg_of(themed(spec))
-            assert svg.startswith("<svg")
-            assert spec["data"]["values"]
+    assert list(csv.DictReader(io.StringIO(body))) == cells_of(explorer, values)
 
 
 def test_the_python_that_is_shown_gives_the_same_rows(server, separation):
@@ -99,7 +138,7 @@ def test_the_python_that_is_shown_gives_the_same_rows(server, separation):
     assert status == 200
     scope = {}
     exec(code, scope)
-    (explorer,) = separation.explorers
+    explorer = separation.explorers[0]
     assert scope["rows"] == explorer.rows(d=12, x="ones")
 
 
@@ -137,12 +176,12 @@ def test_a_request_that_was_overtaken_is_dropped_and_answers_are_kept(separation
     def slow(config):
         calls.append(config)
         time.sleep(0.2)
-        return separation.kinds[0].run(config)
+        return known.kind.run(config)
 
-    (known,) = separation.explorers
+    known = separation.explorers[0]
     kind = CellKind("slow", known.kind.config, known.kind.row, slow)
     explorer = Explorer(
-        "slow", "", "", kind, known.knobs[:1], lambda d: [kind.config(n=d - 2, d=d)], known.draw
+        "slow", "", "", kind, known.knobs[1:2], lambda d: [kind.config(d=d)], known.draw
     )
     answers = Answers([separation])
     answers.explorers = {("s", "slow"): explorer}
@@ -170,7 +209,7 @@ def test_a_request_that_was_overtaken_is_dropped_and_answers_are_kept(separation
 
 
 def test_too_many_cells_and_no_explorer_are_refused(separation, tmp_path):
-    (known,) = separation.explorers
+    known = separation.explorers[0]
     many = Explorer("many", "", "", known.kind, (), lambda: [None] * (MOST_CELLS + 1), known.draw)
     with pytest.raises(UserError, match=f"at most {MOST_CELLS}"):
         many.rows()

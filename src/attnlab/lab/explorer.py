@@ -30,7 +30,7 @@ class Knob:
     default
         Where it stands at first.
     low, high, step
-        The ends and the step of a number; whole numbers where all of them are.
+        The ends and the step of a number, which is an integer where the default is one.
     choices
         The values of a menu.
     """
@@ -58,7 +58,7 @@ class Knob:
             raise UserError(
                 f"{self.name} must be a number from {self.low} to {self.high}, got {given!r}."
             )
-        whole = all(float(end).is_integer() for end in (self.low, self.high, self.step))
+        whole = isinstance(self.default, int)
         if whole and not number.is_integer():
             raise UserError(f"{self.name} must be an integer, got {given!r}.")
         return int(number) if whole else number
@@ -80,6 +80,10 @@ class Explorer:
         The configurations that the knobs' values ask for, at most `MOST_CELLS`.
     draw
         The chart of the rows, which have the columns of configuration and result.
+    live
+        Whether its one cell is a training (`attnlab.lab.watch`): it is started and stopped by
+        hand, and drawn while it runs from rows that have a `step` and a `loss` and are None
+        elsewhere.
     """
 
     id: str
@@ -89,6 +93,7 @@ class Explorer:
     knobs: tuple[Knob, ...]
     configs: Callable[..., Sequence[Any]]
     draw: Callable[[list[dict[str, Any]]], Any]
+    live: bool = False
 
     def values(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The value of every knob, checked; those that are not given stand at their defaults."""

@@ -39,12 +39,18 @@ class Watch:
         Called as `report(step, steps)` now and then.
     save_every
         Seconds between two checkpoints, at least.
+    losses
+        Called as `losses(step, loss)` after every chunk of steps, by those who show the loss.
+    stop
+        Asked between chunks; where it returns True a long cell stops as at `until`.
     """
 
     checkpoints: Path | None = None
     until: float | None = None
     report: Report | None = None
     save_every: float = SAVE_EVERY
+    losses: Callable[[int, float], None] | None = None
+    stop: Callable[[], bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -114,9 +120,13 @@ def watched(part: str = "training") -> dict[str, Any]:
 
         path = watch.checkpoints / f"{part}.safetensors"
         found["checkpoint"] = CheckpointFile(path, seconds=watch.save_every)
-    if watch.until is not None:
-        found["stop"] = lambda: _passed(watch.until)
-    if watch.report is not None:
+    if watch.until is not None or watch.stop is not None:
+        asked = watch.stop or (lambda: False)
+        found["stop"] = lambda: _passed(watch.until) or asked()
+    if watch.losses is not None:
+        shown = watch.losses
+        found["progress"] = lambda step, steps, loss: shown(step, loss)
+    elif watch.report is not None:
         found["progress"] = _seldom(watch.report)
     return found
 

@@ -59,7 +59,11 @@ def draw_layers(rows: list[dict[str, Any]]) -> Drawn:
         x=alt.X("at:O", title="weights w after layer, and of the others", sort=order),
         y=alt.Y("value:Q", title="w"),
         color=alt.Color("coordinate:N", legend=None),
-        tooltip=["at:O", "coordinate:N", alt.Tooltip("value:Q", format=".4f")],
+        tooltip=[
+            alt.Tooltip("at:O"),
+            alt.Tooltip("coordinate:N"),
+            alt.Tooltip("value:Q", format=".4f"),
+        ],
     )
     right = alt.layer(
         base.transform_filter("datum.model == 'network'").mark_line(), base.mark_point(filled=True)
@@ -99,13 +103,13 @@ def draw_state(rows: list[dict[str, Any]]) -> alt.VConcatChart:
                 title="entry of R",
                 scale=alt.Scale(scheme="redblue", domain=[-most, most], clamp=True),
             ),
-            tooltip=["i:O", "j:O", alt.Tooltip("entry:Q", format=".4f")],
+            tooltip=[alt.Tooltip("i:O"), alt.Tooltip("j:O"), alt.Tooltip("entry:Q", format=".4f")],
         )
         .properties(width=120, height=120)
         .facet(alt.Facet("layer:O", title="after layer"), columns=4)
     )
     numbers = [
-        {"layer": layer, "of": name, "value": value}
+        {"layer": layer, "of": name, "size": value}
         for layer in range(max(row["layer"] for row in network) + 1)
         for name, value in _numbers(network, layer, d)
     ]
@@ -114,9 +118,13 @@ def draw_state(rows: list[dict[str, Any]]) -> alt.VConcatChart:
         .mark_line(point=True)
         .encode(
             x=alt.X("layer:O", title="after layer", axis=alt.Axis(labelAngle=0)),
-            y=alt.Y("value:Q", title=None),
+            y=alt.Y("size:Q", title=None),
             color=alt.Color("of:N", title=None),
-            tooltip=["of:N", "layer:O", alt.Tooltip("value:Q", format=".4f")],
+            tooltip=[
+                alt.Tooltip("of:N"),
+                alt.Tooltip("layer:O"),
+                alt.Tooltip("size:Q", format=".4f"),
+            ],
         )
         .properties(width=420, height=170)
     )
@@ -164,8 +172,8 @@ def draw_profile(rows: list[dict[str, Any]]) -> Drawn:
             ),
             color=alt.Color("model:N", title=None, sort=[own, "Bayes", "CONSTRR", "OLS"]),
             tooltip=[
-                "model:N",
-                "sigma:Q",
+                alt.Tooltip("model:N"),
+                alt.Tooltip("sigma:Q"),
                 alt.Tooltip("loss:Q", format=".4g"),
                 alt.Tooltip("standard_error:Q", format=".1g"),
             ],

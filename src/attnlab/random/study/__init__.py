@@ -23,6 +23,7 @@ from attnlab.random.study import (
 )
 from attnlab.random.study.cells import laws, run
 from attnlab.random.study.cells_checks import distance, numbers, reduction
+from attnlab.random.study.cells_curves import curve
 from attnlab.random.study.grids import cells as cells_of
 from attnlab.random.study.statements import STATEMENTS
 
@@ -38,7 +39,7 @@ study = Study(
     "model with noise, and shows its error against the number of prompts, the context length and "
     "the width. Here the errors are simulated and compared with closed-form laws, with an "
     "intercept and a constant predictor as controls.",
-    kinds=(run, laws, distance, reduction, numbers),
+    kinds=(run, laws, distance, reduction, numbers, curve),
     cells=cells_of,
     figures=(*figures.FIGURES, *figures_diagnostics.FIGURES),
     claims=(

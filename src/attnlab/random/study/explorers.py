@@ -1,63 +1,121 @@
-"""The limit laws under one's fingers: the in-context error of all models of a panel."""
+"""The limit laws under one's fingers: the errors of all models along one ratio."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from attnlab.lab.study import Explorer, Knob
-from attnlab.random.study.cells import Laws, laws
+from attnlab.maths.hermite import ACTIVATIONS
+from attnlab.random.study.cells_curves import ALONGS, RANGES, LawCurve, curve
+from attnlab.random.study.panels import TARGETS
 
 if TYPE_CHECKING:
     from attnlab.lab.study import Drawn
 
-AXES = {"n": ("n", "prompts n"), "width": ("width", "width m"), "ridge": ("ridge", "ridge λ")}
-D = 24  # the limit depends on ratios alone; n and m are those of this dimension
+AXES = {
+    "prompts": "prompts n/d²",
+    "length": "context l/d",
+    "width": "width m/n",
+    "ridge": "ridge λ/d",
+}
+ERRORS = {"in-context": "icl", "in-distribution": "idg", "training": "train"}
+MARKS = ["curve", "peak", "best ridge"]
 
 
-def of_panel(panel: str, target: str, length: float, tasks: float, noise: float) -> list[Laws]:
-    """The panel at l/d and k/d, by the limit law alone."""
-    names = {"target": target, "panel": panel}
-    sizes = {"length": max(1, round(length * D)), "tasks": max(1, round(tasks * D))}
-    return [Laws(d=D, noise=noise, prompts=0, **sizes, **names)]  # type: ignore[arg-type]
+def of_ratios(
+    along: str,
+    prompts: float,
+    length: float,
+    width: float,
+    ridge: float,
+    activation: str,
+    target: str,
+    tasks: float,
+    noise: float,
+) -> list[LawCurve]:
+    """One curve; the knob of the ridge is its logarithm."""
+    names = {"along": along, "activation": activation, "target": target}
+    ratios = {"prompts": prompts, "length": length, "width": width, "tasks": tasks}
+    return [LawCurve(ridge=10.0**ridge, noise=noise, **ratios, **names)]  # type: ignore[arg-type]
 
 
 def draw(rows: list[dict[str, Any]]) -> Drawn:
+    """The three errors of all models against the ratio; rings at peaks, crosses at best ridges."""
     import altair as alt
 
-    name, title = AXES[rows[0]["panel"]]
+    along = rows[0]["along"]
     points = [
-        {"x": row[name], "error": row["icl"], "model": row["model"], "ridge": f"{row['ridge']:g}"}
+        {
+            "x": row["at"],
+            "error": row[name],
+            "of": words,
+            "model": row["model"],
+            "mark": row["mark"],
+            "ridge": row["used_ridge"],
+        }
         for row in rows
-        if row[name] is not None and row["icl"] is not None and " r=" not in row["model"]
-    ]  # equivalent models have the limit of their transformer
-    return (
-        alt.Chart(alt.Data(values=points))
-        .mark_line(point=True, clip=True)
+        for words, name in ERRORS.items()
+        if row[name] and row[name] > 0
+    ]
+    curves = [point for point in points if not point["mark"]]
+    single = [point for point in points if point["mark"] and point["of"] == "in-context"]
+    scale = alt.Scale(type="log", nice=False, domain=list(RANGES[along]))
+    x = alt.X("x:Q", title=AXES[along], scale=scale)
+    y = alt.Y("error:Q", title="error", scale=alt.Scale(type="log"))
+    color = alt.Color("model:N", title=None)
+    shown = [
+        alt.Tooltip("model:N"),
+        alt.Tooltip("x:Q"),
+        alt.Tooltip("error:Q", format=".4f"),
+        alt.Tooltip("ridge:Q"),
+    ]
+    lines = (
+        alt.Chart(alt.Data(values=curves))
+        .mark_line(clip=True)
         .encode(
-            x=alt.X("x:Q", title=title, scale=alt.Scale(type="log", nice=False)),
-            y=alt.Y("error:Q", title="in-context error", scale=alt.Scale(type="log")),
-            color=alt.Color("model:N", title=None),
-            strokeDash=alt.StrokeDash("ridge:N", title="λ") if name != "ridge" else alt.Undefined,
-            tooltip=["model:N", "x:Q", "ridge:N", alt.Tooltip("error:Q", format=".4f")],
+            x=x,
+            y=y,
+            color=color,
+            strokeDash=alt.StrokeDash("of:N", title=None, sort=list(ERRORS)),
+            tooltip=[alt.Tooltip("of:N"), *shown],
         )
     )
+    marks = (
+        alt.Chart(alt.Data(values=single))
+        .mark_point(size=90, clip=True)
+        .encode(
+            x=x,
+            y=y,
+            color=color,
+            shape=alt.Shape(
+                "mark:N", title=None, scale=alt.Scale(domain=MARKS[1:], range=["circle", "cross"])
+            ),
+            tooltip=[alt.Tooltip("mark:N"), *shown],
+        )
+    )
+    return alt.layer(lines, marks)
 
 
 EXPLORERS = (
     Explorer(
         id="laws",
-        title="The error of random transformers in the limit",
-        about="The limit law of every model of a panel: against the number of prompts, the width "
-        f"or the ridge. $n$ and $m$ are those of $d = {D}$.",
-        kind=laws,
+        title="The errors of random transformers in the limit",
+        about="The limit laws of linear attention, with and without intercept, and of a random "
+        "transformer: in-context, in-distribution and training error. Rings: the peak of the "
+        "in-context error. Crosses: its value at the knobs with the best ridge instead.",
+        kind=curve,
         knobs=(
-            Knob("panel", "against", "n", choices=tuple(AXES)),
-            Knob("target", "target $\\sigma_*$", "relu", choices=("relu", "tanh", "linear")),
+            Knob("along", "against", "prompts", choices=ALONGS),
+            Knob("prompts", "prompts $n/d^2$", 1.5, 0.1, 4.0, 0.05),
             Knob("length", "context $l/d$", 1.0, 0.25, 8.0, 0.05),
+            Knob("width", "width $m/n$", 0.7, 0.05, 4.0, 0.05),
+            Knob("ridge", "ridge $\\log_{10} \\lambda/d$", -4.0, -8.0, 1.0, 0.1),
+            Knob("activation", "activation", "relu", choices=tuple(ACTIVATIONS)),
+            Knob("target", "target $\\sigma_*$", "relu", choices=TARGETS),
             Knob("tasks", "tasks $k/d$", 0.5, 0.1, 4.0, 0.05),
             Knob("noise", "label noise $\\rho$", 0.01, 0.0, 1.0, 0.01),
         ),
-        configs=of_panel,
+        configs=of_ratios,
         draw=draw,
     ),
 )

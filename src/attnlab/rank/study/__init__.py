@@ -10,6 +10,7 @@ import attnlab.rank.study.introduction as introduction
 from attnlab.lab.study import Study
 from attnlab.rank.study import (
     cells_bounds,
+    cells_heads,
     cells_identities,
     cells_printed,
     cells_sampled,
@@ -52,6 +53,8 @@ study = Study(
         *cells_printed.KINDS,
         *cells_sampled.KINDS,
         cells_identities.identities,
+        cells_heads.heads,
+        cells_heads.head_training,
     ),
     cells=cells,
     figures=FIGURES,

@@ -100,7 +100,10 @@ def train_encoders(
     start: Sequence[RankAttention] | None = None,
     **watched: Any,
 ) -> Population:
-    """Train `seeds` encoders of one shape; all arguments are those of `train`."""
+    """Train `seeds` encoders of one shape; the arguments are those of `train`.
+
+    `watched` may also have `chunk`, the steps over which reported losses are averaged.
+    """
     loss = EncoderLoss(problem, arguments.integer("batch", batch, 1))
     check_training(steps, seeds, replay, rate)
     keys = jax.random.split(key, 3)

@@ -73,6 +73,7 @@ def train_population(
     rate: float,
     *,
     replay: int = 0,
+    chunk: int = CHUNK,
     **watched: Any,
 ) -> Population:
     """Train stacked models and evaluate them on held-out prompts.
@@ -89,6 +90,8 @@ def train_population(
         Training steps, and the peak of the learning rate.
     replay
         Number of batches that are used again and again; 0 for a fresh stream.
+    chunk
+        Steps over which the reported losses are averaged.
     watched
         progress, checkpoint, stop and devices of `attnlab.training.population.train`.
     """
@@ -102,7 +105,7 @@ def train_population(
         adam,
         steps=steps,
         options=TrainingOptions(
-            chunk=min(CHUNK, steps), rate=scheduled_rate, replay=replay, fast_compile=True
+            chunk=min(chunk, steps), rate=scheduled_rate, replay=replay, fast_compile=True
         ),
         **watched,
     )

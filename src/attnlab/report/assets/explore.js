@@ -1,9 +1,11 @@
 // Asks the server for the figure of an explorer whenever a knob moves. The knobs' values are kept in
-// the address, so that a link restores them. A request that was overtaken is given up.
+// the address, so that a link restores them. A request that was overtaken is given up. A training is
+// started and stopped by its buttons, and asked for while it runs.
 (function () {
   "use strict";
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const page = String(Math.random()).slice(2);
+  const between = 300; // milliseconds between two looks at a training
 
   function valuesOf(explorer) {
     const found = {};
@@ -32,58 +34,145 @@
     });
   }
 
+  async function asked(address, options) {
+    const answer = await fetch(address, options);
+    if (answer.status === 409) return null;
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(text);
+    return text;
+  }
+
   function follow(explorer) {
     const chart = explorer.querySelector(".chart");
     const problem = explorer.querySelector(".missing");
     const address = "/explore/" + explorer.dataset.study + "/" + explorer.dataset.explorer;
+    const live = explorer.querySelector(".live");
+    const fitted = {};
     let serial = 0;
     let waiting = null;
     let view = null;
+    let shown = "";
+    let training = null;
+
+    function link() {
+      const query = new URLSearchParams(valuesOf(explorer));
+      ["csv", "py"].forEach((kind) => (explorer.querySelector("[data-link=" + kind + "]").href = address + "." + kind + "?" + query));
+      remember();
+      explorer.querySelector("[data-link=here]").href = window.location.href;
+      return query;
+    }
+
+    function tell(reason) {
+      problem.textContent = reason.message;
+      problem.hidden = false;
+    }
+
+    async function show(spec, current) {
+      const target = document.createElement("div");
+      const drawn = await window.attnlabDraw(spec, target, Math.floor(chart.clientWidth), 0, fitted);
+      if (!current()) return drawn.finalize();
+      if (view) view.finalize();
+      view = drawn;
+      shown = spec;
+      chart.replaceChildren(target);
+      problem.hidden = true;
+      explorer.dataset.scheme = dark.matches ? "dark" : "light";
+    }
 
     async function draw() {
       serial += 1;
       const own = serial;
       if (waiting) waiting.abort();
       waiting = new AbortController();
-      const values = valuesOf(explorer);
-      const query = new URLSearchParams(values);
-      ["csv", "py"].forEach((kind) => (explorer.querySelector("[data-link=" + kind + "]").href = address + "." + kind + "?" + query));
-      remember();
-      explorer.querySelector("[data-link=here]").href = window.location.href;
+      const query = link();
       query.set("page", page + prefix(explorer));
       query.set("serial", String(own));
       try {
-        const answer = await fetch(address + ".json?" + query, { signal: waiting.signal });
-        if (own !== serial || answer.status === 409) return;
-        if (!answer.ok) throw new Error(await answer.text());
-        const spec = window.attnlabFit(await answer.json(), chart.clientWidth);
-        const config = structuredClone(window.attnlabTheme[dark.matches ? "dark" : "light"]);
-        config.background = "transparent";
-        const target = document.createElement("div");
-        const drawn = await window.vegaEmbed(target, spec, { actions: false, renderer: "svg", config: config, logLevel: 1 });
-        if (own !== serial) return;
-        if (view) view.finalize();
-        view = drawn;
-        chart.replaceChildren(target);
-        problem.hidden = true;
-        explorer.dataset.drawn = String(own);
+        const spec = await asked(address + ".json?" + query, { signal: waiting.signal });
+        if (own !== serial || spec === null) return;
+        await show(spec, () => own === serial);
+        if (own === serial) explorer.dataset.drawn = String(own);
       } catch (reason) {
         if (reason.name === "AbortError" || own !== serial) return;
-        problem.textContent = reason.message;
-        problem.hidden = false;
+        tell(reason);
         explorer.dataset.drawn = String(own);
       }
     }
 
+    function buttons(running, words) {
+      live.querySelector("[data-do=start]").disabled = running;
+      live.querySelector("[data-do=stop]").disabled = !running;
+      live.querySelector("output").textContent = words;
+      explorer.dataset.training = running ? "running" : "ended";
+    }
+
+    async function watch(own) {
+      while (training === own) {
+        const found = JSON.parse(await asked(address + ".json?training=" + own));
+        if (training !== own) return;
+        if (found.spec) await show(JSON.stringify(found.spec), () => training === own);
+        buttons(found.running, found.words);
+        if (!found.running) return;
+        await new Promise((resolve) => setTimeout(resolve, between));
+      }
+    }
+
+    async function start() {
+      const query = link();
+      query.set("page", page + prefix(explorer));
+      buttons(true, "starting");
+      try {
+        training = JSON.parse(await asked(address + ".start?" + query, { method: "POST" })).training;
+        await watch(training);
+      } catch (reason) {
+        tell(reason);
+        buttons(false, "");
+      }
+    }
+
+    async function stop() {
+      try {
+        await asked(address + ".stop?training=" + training, { method: "POST" });
+      } catch (reason) {
+        tell(reason);
+      }
+    }
+
     explorer.addEventListener("input", (event) => {
-      const shown = event.target.nextElementSibling;
-      if (shown && shown.tagName === "OUTPUT") shown.textContent = event.target.value;
-      draw();
+      const output = event.target.nextElementSibling;
+      if (output && output.tagName === "OUTPUT") output.textContent = event.target.value;
+      if (live) link();
+      else draw();
     });
-    dark.addEventListener("change", draw);
+    // A figure that is there is drawn again; nothing is computed again.
+    dark.addEventListener("change", () => shown && show(shown, () => true));
     restore(explorer);
-    draw();
+    link();
+    if (live) {
+      live.querySelector("[data-do=start]").addEventListener("click", start);
+      live.querySelector("[data-do=stop]").addEventListener("click", stop);
+      window.addEventListener("pagehide", () => {
+        if (explorer.dataset.training === "running") navigator.sendBeacon(address + ".stop?training=" + training);
+      });
+      return;
+    }
+    // An explorer below the fold is asked for when it comes near.
+    const near = new IntersectionObserver((seen) => {
+      if (!seen.some((each) => each.isIntersecting)) return;
+      near.disconnect();
+      draw();
+    }, { rootMargin: "400px" });
+    near.observe(explorer);
   }
 
+  // The address keeps the knobs, so that a jump must not replace it.
+  document.querySelectorAll("[data-jump]").forEach((jump) => {
+    jump.addEventListener("click", (event) => {
+      event.preventDefault();
+      const heading = document.getElementById(jump.dataset.jump);
+      heading.scrollIntoView();
+      heading.focus({ preventScroll: true });
+    });
+  });
   document.querySelectorAll(".explorer").forEach(follow);
 })();

@@ -21,6 +21,7 @@ from attnlab.separation.study.cells_map import success_map
 from attnlab.separation.study.cells_regression import regression
 from attnlab.separation.study.cells_rows import spike_rows
 from attnlab.separation.study.cells_theorem import least_dimension, theorem
+from attnlab.separation.study.cells_widths import widths
 from attnlab.separation.study.figures_sweeps import SWEEPS
 from attnlab.separation.study.figures_theorem import THEOREM
 from attnlab.separation.study.figures_theory import MAPS, THEORY
@@ -50,6 +51,7 @@ study = Study(
         theorem,
         least_dimension,
         spike_rows,
+        widths,
     ),
     cells=cells,
     figures=(*SWEEPS, *THEOREM, *MAPS, *THEORY),
