@@ -9,8 +9,8 @@ import numpy as np
 from attnlab.lab.watch import watched
 from attnlab.rank.models.encoder_shape import EncoderShape
 from attnlab.rank.problem import SelfNeighbours
-from attnlab.rank.study.cells_heads import HeadTraining, HeadTrainingRow
 from attnlab.rank.study.draws import in_single_precision, key_of
+from attnlab.rank.study.questions_heads import HeadTraining, HeadTrainingRow
 from attnlab.rank.training.encoders import train_encoders
 from attnlab.rank.training.forms import forms_of
 

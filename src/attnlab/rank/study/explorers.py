@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from attnlab.lab.study import Explorer, Knob
-from attnlab.rank.study.cells_heads import HeadsAt, HeadTraining, head_training, heads
+from attnlab.rank.study.cells_heads import HeadsAt, head_training, heads
+from attnlab.rank.study.questions_heads import HeadTraining
 
 if TYPE_CHECKING:
     import altair as alt
