@@ -21,6 +21,7 @@ from attnlab.report.provenance import Provenance
 from attnlab.report.verdicts import Mark, counts
 
 SENTENCES = 2  # of findings on a card
+LONG = 110  # weight of a page whose appendices are folded away
 TOGETHER = 16  # of the weight of blocks that two columns share, read one after the other
 
 
@@ -110,16 +111,20 @@ class Chapter:
         return [*self._stated(), *self._beyond()]
 
     @property
-    def segments(self) -> list[list[Block]]:
-        """The page in pieces of one wide block, or of a few that two columns share."""
-        found: list[list[Block]] = []
-        for block in self.blocks:
-            full = not found or found[-1][0].wide or _weight([*found[-1], block]) > TOGETHER
-            if block.wide or full:
-                found.append([block])
-            else:
-                found[-1].append(block)
-        return found
+    def parts(self) -> list[tuple[str, list[list[Block]]]]:
+        """The page in segments, under a title where they are folded away.
+
+        A long page folds its end: from the paper's first appendix on, or the figures that no
+        statement names.
+        """
+        blocks, end = self.blocks, len(self.blocks)
+        if _weight(blocks) > LONG:
+            kept = [not (b.where.startswith("Appendix") or not b.where) for b in blocks]
+            end = kept.index(False) if False in kept else end
+        figures = sum(len(block.figures) for block in blocks[end:])
+        words = f"{text.counted(len(blocks[end:]), 'block')}, {text.counted(figures, 'figure')}"
+        folded = [(f"Appendices and further figures ({words})", _segments(blocks[end:]))]
+        return [("", _segments(blocks[:end])), *(folded if blocks[end:] else [])]
 
     def anchor_of(self, claim: str) -> str:
         """Where a claim is judged on the page."""
@@ -128,7 +133,7 @@ class Chapter:
     def _stated(self) -> list[Block]:
         claims = self._homes({e.id for each in self.statements for e in _about(each)})
         figures = {
-            figure.id: min(found, key=_generality)
+            figure.id: min(found, key=lambda each, figure=figure: _fitness(figure, each))
             for figure in self.figures
             if (found := [s for s in self.statements if figure in self._figures_of(_about(s))])
         }
@@ -199,6 +204,18 @@ class Chapter:
         return [figure for figure in self.figures if figure.id in names]
 
 
+def _segments(blocks: Sequence[Block]) -> list[list[Block]]:
+    """Blocks in pieces of one wide block, or of a few that two columns share."""
+    found: list[list[Block]] = []
+    for block in blocks:
+        full = not found or found[-1][0].wide or _weight([*found[-1], block]) > TOGETHER
+        if block.wide or full:
+            found.append([block])
+        else:
+            found[-1].append(block)
+    return found
+
+
 def _weight(blocks: Sequence[Block]) -> int:
     """How much room blocks take: a figure as much as three statements."""
     return sum(1 + 3 * len(block.figures) for block in blocks)
@@ -206,6 +223,12 @@ def _weight(blocks: Sequence[Block]) -> int:
 
 def _about(judged: JudgedStatement) -> list[Entry]:
     return [*judged.entries, *judged.beside]
+
+
+def _fitness(figure: Drawn, judged: JudgedStatement) -> tuple[bool, bool, int]:
+    """Small for the statement that a figure is most about: a table stands with a table."""
+    tabled = figure.grid is not None
+    return tabled != (judged.statement.kind == "table"), *_generality(judged)
 
 
 def _generality(judged: JudgedStatement) -> tuple[bool, int]:

@@ -125,7 +125,7 @@ def _draw_full_rank(rows: Rows) -> Drawn:
         law.mark_line(strokeDash=[4, 4]).encode(y="limit:Q"),
         base.transform_filter("isValid(datum.sampled)")
         .mark_point(filled=True, size=60)
-        .encode(y="sampled:Q", shape=alt.Shape("N:O", title="points N")),
+        .encode(y="sampled:Q", shape=alt.Shape("N:N", title="points N")),
     )
 
 

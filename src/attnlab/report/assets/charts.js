@@ -14,7 +14,11 @@
       width: 0,
     }));
 
+  // A figure in a part that is folded away is drawn when that is opened.
+  const folded = (item) => item.figure.closest("details:not([open])") !== null;
+
   async function draw(item) {
+    if (folded(item)) return;
     item.chart.hidden = false;
     item.width = Math.floor(item.chart.clientWidth);
     const target = document.createElement("div");
@@ -44,6 +48,9 @@
 
   drawAll(figures);
   dark.addEventListener("change", () => drawAll(figures));
+  document.querySelectorAll("details.folded").forEach((part) => {
+    part.addEventListener("toggle", () => drawAll(figures.filter((item) => part.contains(item.figure) && !item.view)));
+  });
 
   let waiting = 0;
   window.addEventListener("resize", () => {

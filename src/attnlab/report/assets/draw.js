@@ -26,7 +26,10 @@
     const config = structuredClone(window.attnlabTheme[dark.matches ? "dark" : "light"]);
     config.background = "transparent";
     config.legend.columns = columns;
-    if (width < 560) config.axis.labelLimit = 110;
+    if (width < 560) {
+      config.axis.labelLimit = 110;
+      config.legend.layout = { top: { direction: "vertical" } }; // one legend below the other
+    }
     return config;
   }
 

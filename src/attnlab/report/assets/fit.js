@@ -14,6 +14,7 @@
   const spacing = 14;
   const leastPlot = 60;
   const leastFacet = 32;
+  const leastSingle = 260;
   const facetSpacing = 22;
   const lowPanel = 125; // height of a small multiple
   const lowPlot = 170; // height of a plot in a column
@@ -67,6 +68,8 @@
     const room = width - axes - (spec.facet.row ? headers : 0);
     if (beside > 1) narrowTo(spec.spec, Math.floor(room / beside) - facetSpacing);
     else narrowedPlot(spec.spec, room);
+    const single = spec.facet.column && beside === 1; // a row of one panel is no small multiple
+    if (single && spec.spec.width < leastSingle) spec.spec.width = Math.min(leastSingle, room);
   }
 
   function narrowTo(spec, room) {

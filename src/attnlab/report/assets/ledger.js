@@ -10,6 +10,7 @@
   const headers = Array.from(table.tHead.rows[0].cells);
   const input = document.getElementById("filter");
   const toggles = Array.from(document.querySelectorAll("[data-tools] button.toggle"));
+  const few = 30; // claims whose words are shown whole
   const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
 
   function valueOf(row, column) {
@@ -60,6 +61,7 @@
       row.hidden = !fits;
       shown += fits ? 1 : 0;
     });
+    table.classList.toggle("few", shown <= few);
     document.querySelector("[data-shown]").textContent = shown + " of " + rows.length + " shown";
     document.querySelector("[data-nothing]").hidden = shown > 0;
   }
