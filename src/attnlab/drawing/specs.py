@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-Rows = list[dict[str, Any]]
+from attnlab.lab.chart_data import Rows, filled, tables
+
 SHORT = 4  # characters
 
 
@@ -20,8 +21,9 @@ def spec_of(draw: Callable[[Rows], Any], rows: Rows) -> dict[str, Any]:
     from altair.utils.schemapi import debug_mode
 
     themed = alt.theme.enable("none"), alt.data_transformers.enable("default", max_rows=None)
-    with themed[0], themed[1], debug_mode(False):
-        return _upright(plain(draw(rows).to_dict(validate=False)), rows)
+    with themed[0], themed[1], debug_mode(False), tables() as held:
+        spec = draw(rows).to_dict(validate=False)
+        return _upright(plain(filled(spec, held)), rows)
 
 
 def plain(given: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from attnlab.lab.study import Explorer, Knob
+from attnlab.lab.study import Explorer, Knob, chart_data
 from attnlab.linear.study.cells_explorers import one_context, profile
 from attnlab.linear.study.questions_explorers import (
     LONGEST,
@@ -33,8 +33,8 @@ def draw_layers(rows: list[dict[str, Any]]) -> Drawn:
     models = alt.Color("model:N", title=None, sort=["network", *REFERENCES])
     height = alt.Y("value:Q", title="prediction", scale=alt.Scale(zero=False))
     shown = [alt.Tooltip("model:N"), alt.Tooltip("value:Q", format=".4f")]
-    after = alt.Chart(alt.Data(values=[r for r in predictions if r["model"] == "network"]))
-    beside = alt.Chart(alt.Data(values=[r for r in predictions if r["model"] != "network"]))
+    after = alt.Chart(chart_data([r for r in predictions if r["model"] == "network"]))
+    beside = alt.Chart(chart_data([r for r in predictions if r["model"] != "network"]))
     left = alt.layer(
         after.mark_line(point=True).encode(
             x=alt.X("layer:O", title="after layer", axis=alt.Axis(labelAngle=0)),
@@ -55,7 +55,7 @@ def draw_layers(rows: list[dict[str, Any]]) -> Drawn:
         if row["part"] == "w" and row["value"] is not None
     ]
     order = list(dict.fromkeys(row["at"] for row in weights))
-    base = alt.Chart(alt.Data(values=weights)).encode(
+    base = alt.Chart(chart_data(weights)).encode(
         x=alt.X("at:O", title="weights w after layer, and of the others", sort=order),
         y=alt.Y("value:Q", title="w"),
         color=alt.Color("coordinate:N", legend=None),
@@ -93,7 +93,7 @@ def draw_state(rows: list[dict[str, Any]]) -> alt.VConcatChart:
     typical = sorted(abs(each["entry"]) for each in entries)
     most = max(1.0, typical[int(0.98 * (len(typical) - 1))])
     maps = (
-        alt.Chart(alt.Data(values=entries))
+        alt.Chart(chart_data(entries))
         .mark_rect()
         .encode(
             x=alt.X("j:O", title=None, axis=None),
@@ -114,7 +114,7 @@ def draw_state(rows: list[dict[str, Any]]) -> alt.VConcatChart:
         for name, value in _numbers(network, layer, d)
     ]
     lines = (
-        alt.Chart(alt.Data(values=numbers))
+        alt.Chart(chart_data(numbers))
         .mark_line(point=True)
         .encode(
             x=alt.X("layer:O", title="after layer", axis=alt.Axis(labelAngle=0)),
@@ -161,7 +161,7 @@ def draw_profile(rows: list[dict[str, Any]]) -> Drawn:
         for row in finite
     ]
     return (
-        alt.Chart(alt.Data(values=points))
+        alt.Chart(chart_data(points))
         .mark_line(point=True)
         .encode(
             x=alt.X("sigma:Q", title="noise level σ"),

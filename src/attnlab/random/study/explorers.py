@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attnlab.lab.study import Explorer, Knob
+from attnlab.lab.study import Explorer, Knob, chart_data
 from attnlab.maths.hermite import ACTIVATIONS
 from attnlab.random.study.cells_curves import ALONGS, RANGES, LawCurve, curve
 from attnlab.random.study.panels import TARGETS
@@ -70,7 +70,7 @@ def draw(rows: list[dict[str, Any]]) -> Drawn:
         alt.Tooltip("ridge:Q"),
     ]
     lines = (
-        alt.Chart(alt.Data(values=curves))
+        alt.Chart(chart_data(curves))
         .mark_line(clip=True)
         .encode(
             x=x,
@@ -81,7 +81,7 @@ def draw(rows: list[dict[str, Any]]) -> Drawn:
         )
     )
     marks = (
-        alt.Chart(alt.Data(values=single))
+        alt.Chart(chart_data(single))
         .mark_point(size=90, clip=True)
         .encode(
             x=x,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attnlab.lab.study import Explorer, Knob
+from attnlab.lab.study import Explorer, Knob, chart_data
 from attnlab.rank.study.cells_heads import HeadsAt, head_training, heads
 from attnlab.rank.study.questions_heads import HeadTraining
 
@@ -41,7 +41,7 @@ def draw(rows: list[dict[str, Any]]) -> Drawn:
         if row[name] is not None
     ]
     return (
-        alt.Chart(alt.Data(values=curves))
+        alt.Chart(chart_data(curves))
         .mark_line(point=True)
         .encode(
             x=alt.X("heads:Q", title="heads H", scale=alt.Scale(type="log", base=2, nice=False)),
@@ -75,7 +75,7 @@ def draw_training(rows: list[dict[str, Any]]) -> Drawn | alt.VConcatChart:
         {"step": row["step"], "loss": row["loss"]} for row in rows if row["part"] in (None, "loss")
     ]
     curve = (
-        alt.Chart(alt.Data(values=losses))
+        alt.Chart(chart_data(losses))
         .mark_line(point=True)
         .encode(
             x=alt.X("step:Q", title="step", scale=alt.Scale(domain=[0, first["steps"]])),
@@ -87,7 +87,7 @@ def draw_training(rows: list[dict[str, Any]]) -> Drawn | alt.VConcatChart:
     if not held:
         return curve
     rule = (
-        alt.Chart(alt.Data(values=held))
+        alt.Chart(chart_data(held))
         .mark_rule(strokeDash=[4, 3], color="black")
         .encode(y="loss:Q", tooltip=[alt.Tooltip("loss:Q", title="held out", format=".4f")])
     )
@@ -103,7 +103,7 @@ def draw_training(rows: list[dict[str, Any]]) -> Drawn | alt.VConcatChart:
     ]
     most = max((abs(each["entry"]) for each in forms), default=1.0)
     maps = (
-        alt.Chart(alt.Data(values=forms))
+        alt.Chart(chart_data(forms))
         .mark_rect()
         .encode(
             x=alt.X("j:O", axis=None),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attnlab.lab.study import Explorer, Knob
+from attnlab.lab.study import Explorer, Knob, chart_data
 from attnlab.separation.study.cells_widths import Widths, widths
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def draw(rows: list[dict[str, Any]]) -> Drawn:
         for name, words in CURVES.items()
     ]
     lines = (
-        alt.Chart(alt.Data(values=curves))
+        alt.Chart(chart_data(curves))
         .mark_line()
         .encode(
             x=alt.X("m:Q", title="number of neurons m", scale=alt.Scale(nice=False)),
@@ -65,7 +65,7 @@ def draw(rows: list[dict[str, Any]]) -> Drawn:
     )
     best = max(rows, key=lambda row: row["success"])
     peak = (
-        alt.Chart(alt.Data(values=[{"m": best["m"], "success": best["success"]}]))
+        alt.Chart(chart_data([{"m": best["m"], "success": best["success"]}]))
         .mark_point(size=90, filled=False, color="black")
         .encode(
             x="m:Q",
@@ -75,7 +75,7 @@ def draw(rows: list[dict[str, Any]]) -> Drawn:
     )
     kept = [{"m": row["m"], "zero": 0, "kept": "Theorem 6.2 holds"} for row in rows if row["holds"]]
     promise = (
-        alt.Chart(alt.Data(values=kept))
+        alt.Chart(chart_data(kept))
         .mark_square(size=40, opacity=1)
         .encode(x="m:Q", y="zero:Q", shape=alt.Shape("kept:N", title=None))
     )
@@ -92,7 +92,7 @@ def draw_map(rows: list[dict[str, Any]]) -> Drawn:
     ]
     shown = alt.Tooltip("success:Q", format=".4f")
     cells = (
-        alt.Chart(alt.Data(values=points))
+        alt.Chart(chart_data(points))
         .mark_rect()
         .encode(
             x=alt.X("d:O", title="dimension d", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
@@ -107,7 +107,7 @@ def draw_map(rows: list[dict[str, Any]]) -> Drawn:
         {"d": row["d"], "m": row["m"], "kept": "Theorem 6.2 holds"} for row in rows if row["holds"]
     ]
     dots = (
-        alt.Chart(alt.Data(values=kept))
+        alt.Chart(chart_data(kept))
         .mark_point(filled=True, size=12, color="black", opacity=1)
         .encode(
             x="d:O",
