@@ -11,6 +11,9 @@ WIDTHS = """() => Array.from(document.querySelectorAll('.chart')).map((chart) =>
   return [chart.closest('figure').id, picture.getBoundingClientRect().width, chart.clientWidth];
 })"""
 
+ALL_DRAWN = """Array.from(document.querySelectorAll('.chart'))
+  .every((chart) => chart.querySelector('svg, canvas'))"""
+
 CONTRAST = """(selector) => {
   const channel = (c) => (c <= 10 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4);
   const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
@@ -46,9 +49,23 @@ def test_sixty_statements_and_nineteen_figures_are_read_on_a_page_of_bounded_hei
     assert page.evaluate("document.documentElement.scrollHeight") < 9000
 
 
+def test_the_ledger_has_one_line_per_claim_until_few_are_left(visit, article):
+    page = visit(article + "ledger.html", viewport={"width": 1280, "height": 800})
+    rows = page.locator("table.ledger tbody tr")
+    tall = "found => Math.max(...found.filter((row) => !row.hidden).map((row) => row.offsetHeight))"
+    assert rows.count() > 30
+    assert rows.evaluate_all(tall) < 36  # 240 claims are below 9,000
+    whole = rows.first.locator(".statement").inner_text()
+    page.get_by_label("Filter the claims").fill(rows.first.locator(".id").inner_text())
+    assert "few" in page.locator("table.ledger").get_attribute("class")
+    assert rows.first.locator(".statement").inner_text() == whole
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_no_figure_is_wider_than_its_column_or_needlessly_narrow(visit, article, width):
     page = opened(visit, article, width)
+    page.locator("details.folded > summary").click()  # drawn when it is opened
+    page.wait_for_function(ALL_DRAWN)
     for name, drawn, column in page.evaluate(WIDTHS):
         assert drawn <= column + 1, name
         assert drawn >= min(300, 0.7 * column), name
