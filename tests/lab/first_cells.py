@@ -31,11 +31,18 @@ SMALL = {
 
 
 def smallest(study: Study, kind: CellKind) -> AnyCell:
-    """The cheapest cell of a kind, its first point alone and with less of everything."""
+    """The cheapest cell of a kind, its first point alone and with less of everything.
+
+    A kind that no scale asks for is that of an explorer.
+    """
     plans = (study.plan(scale, 0).cells.values() for scale in SCALES)
     own = ([cell for cell in cells if cell.kind is kind] for cells in plans)
-    cheapest = min(next(cells for cells in own if cells), key=lambda cell: cell.cost)
-    config = cheapest.points[0].config
+    planned = next((cells for cells in own if cells), [])
+    if planned:
+        config = min(planned, key=lambda cell: cell.cost).points[0].config
+    else:
+        explorer = next(each for each in study.explorers if each.kind is kind)
+        config = explorer.configs(**explorer.values({}))[0]
     less = {
         item.name: min(SMALL[item.name], value)
         for item in dataclasses.fields(config)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from attnlab.lab.chart_data import Rows, filled, tables
+from attnlab.drawing.chart_data import Rows, filled, tables
 
 SHORT = 4  # characters
 

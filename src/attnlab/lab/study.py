@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from attnlab.errors import UserError
 from attnlab.lab.article import Article, Finding, Grid, GridCell
 from attnlab.lab.cell import AnyCell, Cell, CellKind
-from attnlab.lab.chart_data import chart_data
 from attnlab.lab.explorer import Explorer, Knob
 from attnlab.lab.fault import describe
 from attnlab.lab.judgement import VERDICTS, Judgement, Resolution, Verdict
@@ -55,7 +54,6 @@ __all__ = [
     "Study",
     "Verdict",
     "View",
-    "chart_data",
     "check_seed",
 ]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from attnlab.lab.study import Explorer, Knob, chart_data
+from attnlab.drawing.chart_data import chart_data
+from attnlab.lab.study import Explorer, Knob
 from attnlab.linear.study.cells_explorers import one_context, profile
 from attnlab.linear.study.questions_explorers import (
     LONGEST,

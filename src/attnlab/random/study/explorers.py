@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attnlab.lab.study import Explorer, Knob, chart_data
+from attnlab.drawing.chart_data import chart_data
+from attnlab.lab.study import Explorer, Knob
 from attnlab.maths.hermite import ACTIVATIONS
 from attnlab.random.study.cells_curves import ALONGS, RANGES, LawCurve, curve
 from attnlab.random.study.panels import TARGETS
