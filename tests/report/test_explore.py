@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import random
+import socket
+import struct
 import threading
 import time
 import urllib.error
@@ -215,6 +217,14 @@ def test_too_many_cells_and_no_explorer_are_refused(separation, tmp_path):
         many.rows()
     with pytest.raises(UserError, match="declares an explorer"):
         make_explore_server([load_study("garden", STUDIES)], None, tmp_path)
+
+
+def test_a_browser_that_goes_away_in_the_middle_leaves_the_server_answering(server):
+    for _ in range(3):
+        with socket.create_connection(("127.0.0.1", server.server_port)) as gone:
+            gone.sendall(b"GET /explore/separation/map.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    assert ask(server, "explore/separation/success.csv", d=9)[0] == 200
 
 
 def test_a_busy_port_gets_a_sentence(server, separation, tmp_path):
