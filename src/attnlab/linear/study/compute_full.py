@@ -69,8 +69,8 @@ def _trained(config: FullTraining, problem: NoisyRegression) -> FullWeights:
         **watched(),
     }
     if family:
-        families, law = (family,), problem.noise
-        return train_diagonal(problem, law, config.depth, recipe, families=families, **sizes)[1]
+        sizes["families"] = (family,)
+        return train_diagonal(problem, problem.noise, config.depth, recipe, **sizes)[1]
     return train_full(problem, [problem.noise], config.depth, recipe, **sizes).best
 
 

@@ -7,7 +7,7 @@ the same kernel, followed by the chain rule; both families are one population. `
 same families by Levenberg-Marquardt, which is far more precise.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -55,7 +55,7 @@ class DiagonalLoss:
     def __call__(self, weights: DiagWeights, *rest: Any) -> Float[Array, ""]:
         *key, member = rest
         full = as_full(weights, member.free, self.of_full.problem.d)
-        loss: Callable[..., Any] = self.of_full  # a batch has a key, held-out sequences have none
+        loss: Any = self.of_full  # a batch has a key, held-out sequences have none
         return loss(full, *key, RegressionMember(*member[:-1]))
 
 
