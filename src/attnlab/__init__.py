@@ -37,6 +37,8 @@ def ledger(
 ) -> Ledger:
     """Every claim of a study, judged on what a store holds; a notebook shows it as a table.
 
+    The field `shipped` of a line is what a run that ships with attnlab found, or None.
+
     Parameters
     ----------
     name
@@ -46,12 +48,12 @@ def ledger(
     scale, seed
         Which of the results.
     """
-    from attnlab.lab.ledger import Judged
+    from attnlab.lab.evidence import judged_beside_shipped
     from attnlab.lab.runner import look_up
     from attnlab.lab.store import Store
 
     plan = study(name).plan(scale, seed)
-    return Judged.of(plan, look_up(plan, Store(store, create=False)).view).ledger
+    return judged_beside_shipped(plan, look_up(plan, Store(store, create=False)).view).ledger
 
 
 def query(sql: str, store: Path | str = "attnlab-store") -> Answer:

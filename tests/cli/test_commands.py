@@ -28,6 +28,7 @@ KEYS = [
     "resolution",
     "statement_id",
     "ours",
+    "shipped",
 ]
 
 
@@ -81,6 +82,7 @@ def test_claims_as_json_are_objects_with_the_promised_keys(main, filled):
         "resolution": None,
         "statement_id": "toy-squares",
         "ours": False,
+        "shipped": None,
     }
     assert entries[1]["verdict"] == "fails"
 

@@ -182,7 +182,7 @@ def test_a_long_value_is_named_whole_however_narrow_the_terminal(main, monkeypat
 
 
 def test_a_sentence_stays_on_one_line_whatever_was_given(main):
-    for typed in (["reproduce", "two\nlines"], ["claims", "--store", "two\nlines"], ["two\nlines"]):
+    for typed in (["reproduce", "two\nlines"], ["report", "--store", "two\nlines"], ["two\nlines"]):
         ended = main(*typed)
         assert (ended.code, ended.err.count("\n")) == (2, 1)
 

@@ -2,9 +2,13 @@
 
 from collections.abc import Iterable
 
-from attnlab.lab.ledger import Entry
+import pytest
+
+from attnlab.lab.compare import flips
+from attnlab.lab.evidence import evidence_of
+from attnlab.lab.ledger import Entry, ledger
 from attnlab.lab.statement import STATEMENT_KINDS
-from attnlab.lab.study import SCALES, Study
+from attnlab.lab.study import SCALES, Study, View
 
 DECIDES = tuple(f"--scale {scale}" for scale in SCALES)
 
@@ -42,3 +46,13 @@ def check_evidence(entries: Iterable[Entry]) -> None:
                 assert entry.resolution.suffices, entry.id
         else:
             assert any(words in entry.note for words in DECIDES), f"{entry.id}: {entry.note!r}"
+
+
+def check_no_flip(study: Study, seen: View) -> None:
+    """No claim is decided one way on `seen` and another way by a shipped run."""
+    evidence = evidence_of(study)
+    if evidence is None:
+        pytest.skip(f"no evidence ships with {study.name}")
+    own = ledger(study, seen)
+    for run in evidence.runs:
+        assert not flips(own, ledger(study, evidence.view(run)))

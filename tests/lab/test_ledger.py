@@ -90,7 +90,7 @@ def test_a_bug_in_a_check_is_told_and_hides_no_other_claim(store, toy):
 
 def test_what_is_printed_of_an_entry_is_its_columns(store, toy):
     (first, _) = ledger(toy, view(store, toy, "quick", 0))
-    assert len(first.as_dict()) == 15
+    assert len(first.as_dict()) == 16
     assert "broken" not in first.as_dict()
 
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 class Claims(OfScale):
     """Judge the claims on what the store holds and print the ledger.
 
+    Each claim has the verdict of your own run and that of a run which ships with attnlab, with its
+    scale, device and date. Without a run of your own the shipped ledger is printed.
+
     For example:
       attnlab claims
       attnlab claims separation --only theorem-6
@@ -59,9 +62,9 @@ class Claims(OfScale):
 
     def run(self, console: Console) -> int:
         """Judge and print."""
-        from attnlab.lab.ledger import Judged, Ledger, select
-        from attnlab.lab.runner import look_up
-        from attnlab.report.terminal_ledger import print_ledger
+        from attnlab.lab.evidence import with_shipped
+        from attnlab.lab.ledger import Ledger, judge, select
+        from attnlab.report.terminal_ledger import print_ledger, print_shipped_ledger
         from attnlab.report.verdicts import MARKS
 
         if self.only == ():
@@ -70,20 +73,28 @@ class Claims(OfScale):
             )
         studies = self.load(self.study)
         chosen = {claim.id for _, claim in select(studies, self.only or ())}
-        store = self.open(create=False)
         if self.compare is not None:
-            return self._compare(studies, store, chosen, console)
-        judged = [Judged.of(plan, look_up(plan, store).view) for plan in self.plans(studies)]
-        entries = Ledger(
-            e
-            for each in judged
-            for e in each.ledger
-            if e.id in chosen and (not self.verdict or MARKS[e.verdict].short in self.verdict)
-        )
+            return self._compare(studies, self.open(create=False), chosen, console)
+        held = self.look_up(studies)
+        own = any(each.from_store for each in held)
+        found: list[Entry] = []
+        for each in held:
+            study, seen = each.plan.study, each.view
+            judged = (judge(study, claim, seen) for claim in study.claims if claim.id in chosen)
+            found += with_shipped(study, Ledger(judged))
+
+        def wanted(entry: Entry) -> bool:
+            shown = entry if own or self.json or not entry.shipped else entry.shipped.entry
+            return not self.verdict or MARKS[shown.verdict].short in self.verdict
+
+        entries = Ledger(filter(wanted, found))
         if self.json:
             print(json.dumps([entry.as_dict() for entry in entries], indent=2, ensure_ascii=False))
-        else:
+        elif own or not any(entry.shipped for entry in found):
             print_ledger(entries, console, self.verbose, self.seed)
+        else:
+            where = f"{self.store} has no results at scale {self.scale}, seed {self.seed}"
+            print_shipped_ledger(entries, console, self.verbose, where)
         refuse_broken(entries)
         return 0
 

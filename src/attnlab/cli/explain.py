@@ -34,7 +34,8 @@ class Explain(OfScale):
 
     def run(self, console: Console) -> int:
         """Judge the claim and print."""
-        from attnlab.lab.ledger import judge, select
+        from attnlab.lab.evidence import with_shipped
+        from attnlab.lab.ledger import Ledger, judge, select
         from attnlab.lab.runner import look_up
         from attnlab.lab.study import View
         from attnlab.report.terminal import print_sentence, shown
@@ -48,7 +49,7 @@ class Explain(OfScale):
         seen = View(self.scale, self.seed, {})
         if self.store.exists():
             seen = look_up(plan, self.open(create=False)).view
-        entry = judge(study, claim, seen)
+        (entry,) = with_shipped(study, Ledger([judge(study, claim, seen)]))
         console.print(shown(f"{entry.id} ({study.name})", "bold"))
         for name, words in self._facts(study, claim, entry):
             if words:
@@ -58,6 +59,7 @@ class Explain(OfScale):
 
     def _facts(self, study: Study, claim: Claim, entry: Entry) -> list[tuple[str, str]]:
         from attnlab.report.deciding import command_for
+        from attnlab.report.terminal_ledger import shipped_words
         from attnlab.report.text import value
         from attnlab.report.verdicts import mark_of
 
@@ -82,6 +84,7 @@ class Explain(OfScale):
             ("Would have noticed", str(entry.resolution or "")),
             ("Note", " ".join(entry.note.split())),
             ("Decided by", command_for(entry, self.seed)),
+            ("Shipped run", shipped_words(entry)),
             ("Figures", "\n".join(figures)),
             ("Check", where(claim.check)),
         ]

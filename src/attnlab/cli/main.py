@@ -26,6 +26,7 @@ from attnlab.cli.reproduce import Reproduce
 from attnlab.cli.serve import Serve
 from attnlab.cli.statements import Statements
 from attnlab.cli.store import StoreCommand
+from attnlab.cli.verify import Verify
 from attnlab.cli.weights import Weights
 from attnlab.errors import AttnlabError, UserError
 from attnlab.report.text import printable
@@ -47,6 +48,7 @@ COMMANDS: dict[str, Any] = {
     "weights": Weights,
     "read": read.Read,
     "store": StoreCommand,
+    "verify": Verify,
     "bench": Bench,
     "completion": Completion,
 }

@@ -12,6 +12,7 @@ from tyro.conf import arg
 from attnlab.lab.study import Scale, check_seed
 
 if TYPE_CHECKING:
+    from attnlab.lab.runner import Summary
     from attnlab.lab.store import Store
     from attnlab.lab.study import Plan, Study
 
@@ -57,3 +58,19 @@ class OfScale(Common):
         """What the studies ask for at this scale and seed."""
         seed = check_seed(self.seed)
         return [study.plan(self.scale, seed) for study in studies]
+
+    def look_up(self, studies: list[Study]) -> list[Summary]:
+        """What the store holds of the studies; nothing of any where there is no store yet.
+
+        There has to be a store where no evidence ships with any of the studies: nothing could be
+        shown then.
+        """
+        from attnlab.lab.evidence import evidence_of
+        from attnlab.lab.runner import Summary, look_up
+
+        plans = self.plans(studies)
+        absent = not self.store.exists() or (self.store.is_dir() and not any(self.store.iterdir()))
+        if absent and any(evidence_of(study) for study in studies):
+            return [Summary(plan, len(plan.cells), 0, {}) for plan in plans]
+        store = self.open(create=False)
+        return [look_up(plan, store) for plan in plans]

@@ -62,7 +62,8 @@ class Reproduce(OfScale):
     def run(self, console: Console) -> int:
         """Compute what is missing, judge, report."""
         from attnlab.lab.engine import open_engine
-        from attnlab.lab.ledger import Judged, Ledger
+        from attnlab.lab.evidence import judged_beside_shipped
+        from attnlab.lab.ledger import Ledger
         from attnlab.lab.runner import run_plans
         from attnlab.lab.slices import read_slices
         from attnlab.report.digest import LINES, print_digest
@@ -81,7 +82,7 @@ class Reproduce(OfScale):
             summaries = run_plans(plans, store, engine, console, self.stop_after, slices)
         for summary in summaries:
             print_summary(summary, console)
-        judged = [Judged.of(summary.plan, summary.view) for summary in summaries]
+        judged = [judged_beside_shipped(summary.plan, summary.view) for summary in summaries]
         entries = Ledger(entry for each in judged for entry in each.ledger)
         print_digest(judged, console, LINES - len(summaries) - ENDING)
         console.print(shown("The whole ledger: attnlab claims; one claim: attnlab explain ID"))
@@ -94,7 +95,7 @@ class Reproduce(OfScale):
     def _with_others(self, judged: list[Judged], store: Store) -> list[Judged]:
         """The studies that ran, and every other one that the store has results of."""
         from attnlab.lab.catalog import study_names
-        from attnlab.lab.ledger import Judged
+        from attnlab.lab.evidence import judged_beside_shipped
         from attnlab.lab.runner import look_up
 
         found = {each.plan.study.name: each for each in judged}
@@ -105,7 +106,7 @@ class Reproduce(OfScale):
         for plan in self.plans(self.load(others)) if others else ():
             summary = look_up(plan, store)
             if summary.from_store:
-                found[plan.study.name] = Judged.of(plan, summary.view)
+                found[plan.study.name] = judged_beside_shipped(plan, summary.view)
         return [found[name] for name in names if name in found]
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class Statements(OfScale):
     """Print what a paper says, from front to back, with the verdict on every statement.
 
-    A statement that can be true or false counts as judged once all claims about it are decided.
+    A statement that can be true or false counts as judged once all claims about it are decided, in
+    your own run or in one that ships with attnlab.
 
     For example:
       attnlab statements separation
@@ -42,17 +43,16 @@ class Statements(OfScale):
     def run(self, console: Console) -> int:
         """Judge and print."""
         from attnlab.lab.coverage import Coverage, judged_statements
-        from attnlab.lab.ledger import Judged
-        from attnlab.lab.runner import look_up
+        from attnlab.lab.evidence import judged_beside_shipped
         from attnlab.report.terminal_statements import print_statements
 
         if self.only == ():
             raise UserError("--only needs the id of at least one statement.")
-        store = self.open(create=False)
         found: dict[str, list[JudgedStatement]] = {}
-        for plan in self.plans(self.load(self.study)):
-            judged = Judged.of(plan, look_up(plan, store).view)
-            found[plan.study.name] = judged_statements(plan.study, judged.ledger)
+        for held in self.look_up(self.load(self.study)):
+            study = held.plan.study
+            judged = judged_beside_shipped(held.plan, held.view)
+            found[study.name] = judged_statements(study, judged.ledger)
         chosen = _chosen(found, self.only)
         if self.json:
             listed = [each.as_dict() for group in chosen.values() for each in group]

@@ -21,6 +21,7 @@ from typing import Any, Generic, TypeVar
 
 from attnlab.errors import UserError
 from attnlab.lab.needs import Device, Needs
+from attnlab.lab.tolerance import ROUNDING, Tolerance
 
 if typing.TYPE_CHECKING:
     import numpy as np
@@ -48,6 +49,9 @@ class CellKind(Generic[Config, Row]):
 
     `device` says where its cells belong in a run that has GPUs: "gpu" for trainings and simulations
     that are fast there, "any" where it does not matter. `needs` estimates the memory of a cell.
+
+    `tolerance` says how closely another device agrees, and `shortened`, of a kind that trains,
+    gives the same question with few steps: `attnlab verify` recomputes that one instead.
     """
 
     name: str
@@ -57,6 +61,8 @@ class CellKind(Generic[Config, Row]):
     version: int = 1
     device: Device = "cpu"
     needs: Callable[[Config], Needs] | None = None
+    tolerance: Tolerance = ROUNDING
+    shortened: Callable[[Config], Config] | None = None
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():

@@ -27,13 +27,19 @@ class JudgedStatement:
 
     @property
     def covered(self) -> bool:
-        """Whether every claim that judges it is decided."""
-        return bool(self.entries) and all(e.decided for e in self.entries)
+        """Whether every claim that judges it is decided, here or by a shipped run."""
+        return bool(self.entries) and all(e.best.decided for e in self.entries)
+
+    @property
+    def by_shipped(self) -> bool:
+        """Whether that takes a shipped run."""
+        return self.covered and not all(e.decided for e in self.entries)
 
     @property
     def as_stated(self) -> bool:
         """Whether it was judged exactly or at the paper's setting."""
-        return self.covered and all(e.grade in ("exact", "paper's setting") for e in self.entries)
+        grades = {entry.best.grade for entry in self.entries}
+        return self.covered and grades <= {"exact", "paper's setting"}
 
     def as_dict(self) -> dict[str, Any]:
         """The statement as `attnlab statements --json` prints it."""
@@ -47,6 +53,9 @@ class JudgedStatement:
             "claims": list(given.claims),
             "beside": list(given.beside),
             "verdicts": {e.id: e.verdict for e in (*self.entries, *self.beside)},
+            "shipped": {
+                e.id: e.shipped.entry.verdict for e in (*self.entries, *self.beside) if e.shipped
+            },
             "reason": given.reason,
         }
 
@@ -59,6 +68,7 @@ class Coverage:
     assertions: int  # statements that can be true or false
     judged: int  # assertions whose claims are all decided
     as_stated: int  # of these, exactly or at the paper's setting
+    by_shipped: int = 0  # of the judged, those that some shipped run was needed for
 
     @classmethod
     def of(cls, judged: Sequence[JudgedStatement]) -> Coverage:
@@ -69,12 +79,14 @@ class Coverage:
             len(asserted),
             sum(each.covered for each in asserted),
             sum(each.as_stated for each in asserted),
+            sum(each.by_shipped for each in asserted),
         )
 
     def __str__(self) -> str:
+        shipped = f" ({self.by_shipped} by a shipped run)" if self.by_shipped else ""
         return (
             f"{self.statements} statements, {self.assertions} of them can be true or false; "
-            f"{self.judged} judged, {self.as_stated} exactly or at the paper's setting, "
+            f"{self.judged} judged{shipped}, {self.as_stated} exactly or at the paper's setting, "
             f"{self.assertions - self.judged} open"
         )
 

@@ -37,6 +37,13 @@ class Entry:
     statement_id: str | None = None  # the statement of the paper that it judges or stands beside
     ours: bool = False
     broken: bool = field(default=False, repr=False)  # the check raised: a bug, not a finding
+    shipped: Shipped | None = field(default=None, repr=False)  # what a shipped run found of it
+
+    @property
+    def best(self) -> Entry:
+        """This line where it is decided, or else the shipped run's where that one is."""
+        found = self.shipped.entry if self.shipped else self
+        return found if found.decided and not self.decided else self
 
     @property
     def decided(self) -> bool:
@@ -50,9 +57,39 @@ class Entry:
 
     def as_dict(self) -> dict[str, Any]:
         """The entry as `attnlab claims --json` prints it."""
-        fields = dataclasses.asdict(self)
+        fields = dataclasses.asdict(dataclasses.replace(self, shipped=None))
         del fields["broken"]
-        return fields
+        return {**fields, "shipped": self.shipped.as_dict() if self.shipped else None}
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """The line of the ledger of a run that ships with the study, and where that run was made.
+
+    `cells` of the `planned` cells of its scale are shipped.
+    """
+
+    entry: Entry
+    device: str
+    date: str
+    cells: int
+    planned: int
+
+    @property
+    def run(self) -> str:
+        """Scale, device and date of the run, and how much of it there is."""
+        part = "" if self.cells == self.planned else f", {self.cells} of {self.planned} cells"
+        return f"{self.entry.scale}, {self.device}, {self.date}{part}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The object under `shipped` of `attnlab claims --json`."""
+        return {
+            "verdict": self.entry.verdict,
+            "scale": self.entry.scale,
+            "device": self.device,
+            "date": self.date,
+            "measured": self.entry.measured,
+        }
 
 
 class Ledger(tuple[Entry, ...]):

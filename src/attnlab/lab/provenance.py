@@ -1,8 +1,8 @@
 """Who made a result: a line of JSON for each finished cell, beside the parts and never in them.
 
-One file per run. Its first line says which program, machine and versions ran; each further line
-names a cell, the seconds it took and the device it ran on. A kill can cut the last line short; a
-reader skips what it cannot read.
+One file per run. Its first line says which program, commit, machine and versions ran; each further
+line names a cell, the seconds it took and the device it ran on. A kill can cut the last line short;
+a reader skips what it cannot read.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import shlex
+import subprocess
 import sys
 import time
 import uuid
@@ -54,6 +55,25 @@ def _processor() -> str:
         return platform.processor() or platform.machine()
 
 
+@functools.cache
+def commit() -> str | None:
+    """The commit of the source tree that runs, with "-dirty" where files differ from it.
+
+    None for an installed package, and for a tree without its history.
+    """
+    root = Path(attnlab.__file__).parents[2]
+    if not (root / ".git").exists():
+        return None
+    describe = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40"]
+    try:
+        done = subprocess.run(
+            [*describe, "--exclude=*"], capture_output=True, text=True, timeout=30, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None
+
+
 def _program() -> str:
     """The program's name; `python -m attnlab.cli` is `attnlab`."""
     path = Path(sys.argv[0])
@@ -70,6 +90,7 @@ class RunLog:
             "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
             "command": shlex.join([_program(), *sys.argv[1:]]),
             "engine": engine,
+            "commit": commit(),
             "machine": machine(),
             "versions": versions(),
         }

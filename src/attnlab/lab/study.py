@@ -122,7 +122,8 @@ class Study:
     """What a study exports as `study`: one paper.
 
     `networks` gives names to the networks that it ships and stores; `article` has the words of its
-    page in the report, and `explorers` are what `attnlab explore` shows of it.
+    page in the report, and `explorers` are what `attnlab explore` shows of it. `evidence` is the
+    folder of the results that ship with it (`attnlab.lab.evidence`).
     """
 
     name: str
@@ -137,6 +138,7 @@ class Study:
     networks: Networks | None = None
     article: Article = NO_ARTICLE
     explorers: tuple[Explorer, ...] = ()
+    evidence: Path | None = None
 
     def __repr__(self) -> str:
         return (

@@ -73,7 +73,7 @@ class Digest:
             return []
         lines = [shown(f"{MARKS['undecided at this scale'].sign} undecided, and what decides them")]
         for command, entries in groups.items():
-            names = [entry.id for entry in entries]
+            names = [f"{entry.id}{_found_elsewhere(entry)}" for entry in entries]
             lines.append(self._listed(f"  {command or 'open at every scale'}: ", names))
         return lines
 
@@ -111,6 +111,14 @@ def what_is_wrong(entry: Entry) -> str:
         return note
     measured = f"measured {entry.measured}"
     return f"{measured}, reference {entry.reference}" if entry.reference != "" else measured
+
+
+def _found_elsewhere(entry: Entry) -> str:
+    """What a shipped run found of a claim that is undecided here; nothing where it did not."""
+    if entry.shipped is None or not entry.shipped.entry.decided:
+        return ""
+    found = entry.shipped.entry
+    return f" (shipped: {MARKS[found.verdict].sign} {found.verdict} at {found.scale})"
 
 
 def _name(judged: Judged) -> str:

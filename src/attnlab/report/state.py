@@ -23,7 +23,7 @@ from attnlab.report.folder import MARKER
 
 DRAWS = ("altair", "vl-convert-python", "jinja2", "markupsafe")
 PACKAGE = Path(__file__).parents[1]
-SOURCES = {".py", ".html", ".js", ".css"}
+SOURCES = {".py", ".html", ".js", ".css", ".json"}  # the JSON of evidence has its digests
 
 
 def state_of(

@@ -35,17 +35,46 @@ def print_ledger(
         The seed of the run, which is part of the command that decides a claim.
     """
     entries = list(entries)
-    studies: dict[str, list[Entry]] = {}
+    _print_records([(entry, _facts(entry, verbose, seed)) for entry in entries], console)
+    if entries:
+        shipped = [entry.shipped.entry for entry in entries if entry.shipped]
+        console.print(count_line(entries, "here: " if shipped else ""), soft_wrap=True)
+        if shipped:
+            console.print(count_line(shipped, "shipped: "), soft_wrap=True)
+
+
+def print_shipped_ledger(
+    entries: Iterable[Entry], console: Console, verbose: bool, where: str
+) -> None:
+    """The ledger of the runs that ship with attnlab, for who has no run of their own.
+
+    `where` says what was looked for and not found.
+    """
+    line = f"{where}: this is the shipped ledger. 'attnlab reproduce' makes one of your own."
+    console.print(shown(line), soft_wrap=True)
+    records = []
     for entry in entries:
-        studies.setdefault(entry.study, []).append(entry)
-    for study, group in studies.items():
-        console.print(shown(study, "bold"))
-        for entry in group:
-            _print_record(entry, console, verbose, seed)
-    if not entries:
+        found = entry.shipped.entry if entry.shipped else entry
+        needless = "none is needed" if found.decided else "none has the results for this claim"
+        run = entry.shipped.run if entry.shipped else needless
+        records.append((found, [*_facts(found, verbose, 0), ("shipped run", run)]))
+    _print_records(records, console)
+    if records:
+        console.print(count_line([found for found, _ in records], "shipped: "), soft_wrap=True)
+
+
+def _print_records(
+    records: Sequence[tuple[Entry, list[tuple[str, str]]]], console: Console
+) -> None:
+    """Claims and the facts under them, under the names of their studies."""
+    study = ""
+    for entry, facts in records:
+        if entry.study != study:
+            study = entry.study
+            console.print(shown(study, "bold"))
+        _print_record(entry, facts, console)
+    if not records:
         console.print("No claims.")
-        return
-    console.print(count_line(entries), soft_wrap=True)
 
 
 def count_line(entries: Sequence[Entry], lead: str = "") -> Text:
@@ -60,14 +89,14 @@ def count_line(entries: Sequence[Entry], lead: str = "") -> Text:
     return line
 
 
-def _print_record(entry: Entry, console: Console, verbose: bool, seed: int) -> None:
+def _print_record(entry: Entry, facts: list[tuple[str, str]], console: Console) -> None:
     mark = mark_of(entry)
     verdict = shown(f"{mark.sign} {mark.short}", mark.style)
     title = shown(entry.id, "bold")
     if entry.ours:
         title.append(" (ours)", "not bold dim")
     lines = [title, shown(entry.statement)]
-    for name, words in _facts(entry, verbose, seed):
+    for name, words in facts:
         lines.append(shown(f"{name} ", "dim").append_text(shown(words, "not dim")))
     if not console.is_terminal:
         indent = " " * (VERDICT + GAP)
@@ -99,4 +128,16 @@ def _facts(entry: Entry, verbose: bool, seed: int) -> list[tuple[str, str]]:
         ]
     if verbose or entry.verdict != "holds":
         found += [("note", " ".join(entry.note.split())), ("decided by", command_for(entry, seed))]
+    if entry.shipped:
+        found.append(("shipped", shipped_words(entry)))
     return [(name, words) for name, words in found if words]
+
+
+def shipped_words(entry: Entry) -> str:
+    """What a shipped run found of a claim, in one line; numbers only where they are others."""
+    if entry.shipped is None:
+        return ""
+    found = entry.shipped.entry
+    mark, measured = mark_of(found), text.value(found.measured)
+    numbers = "" if measured == text.value(entry.measured) else f": {measured}"
+    return f"{mark.sign} {mark.verdict} ({entry.shipped.run}){numbers}"

@@ -43,4 +43,7 @@ def _line(entry: Entry):
         line.append(f" at {entry.differs}", "dim")
     elif entry.grade:
         line.append(f" {entry.grade}", "dim")
+    if not entry.decided and entry.best is not entry and entry.shipped:
+        mark = mark_of(entry.best)
+        line.append(f"; shipped: {mark.sign} {mark.verdict} ({entry.shipped.run})", "dim")
     return line

@@ -11,7 +11,7 @@ import pytest
 from attnlab.lab.ledger import judge, ledger
 from attnlab.random.study import grids, study
 from tests.docs.tables import check_table
-from tests.lab.statement_checks import check_evidence, check_statements
+from tests.lab.statement_checks import check_evidence, check_no_flip, check_statements
 from tests.random.study.changes import changed, crossed, fitted, shifted, table, times, to
 
 FAILS = {  # in the limit laws, and at the sizes of the paper
@@ -320,3 +320,7 @@ def test_every_figure_draws_its_table(quick, figure):
     assert rows
     assert len(rows[0]) >= 2
     assert spec["$schema"].endswith(".json")
+
+
+def test_no_claim_is_decided_differently_at_two_scales(quick):
+    check_no_flip(study, quick)

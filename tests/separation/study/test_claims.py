@@ -13,7 +13,7 @@ from attnlab.separation.study import (
     study,
 )
 from tests.docs.tables import check_table
-from tests.lab.statement_checks import check_evidence, check_statements
+from tests.lab.statement_checks import check_evidence, check_no_flip, check_statements
 
 FAILS = {"theorem-6.2-spike-limit", "theorem-6.2-experiment", "lemma-5-experiment"}
 CORRECTED = {"theorem-6.2", "lemma-4.2-linear", "lemma-5.1-union-bound"}
@@ -199,3 +199,7 @@ def test_every_figure_draws_its_table(view, figure):
 def test_nothing_is_decided_without_results(view):
     empty = replace(view, results={})
     assert {each.verdict for each in ledger(study, empty)} == {"undecided at this scale"}
+
+
+def test_no_claim_is_decided_differently_at_two_scales(view):
+    check_no_flip(study, view)

@@ -6,6 +6,8 @@ family, with all entries of P and Q free; AXIS is ours, and its networks ship wi
 (`attnlab.linear.weights`).
 """
 
+from pathlib import Path
+
 from attnlab.lab.study import Study
 from attnlab.linear.study import (
     claims_constructions,
@@ -78,4 +80,5 @@ study = Study(
         *claims_recipes.CLAIMS,
     ),
     statements=STATEMENTS,
+    evidence=Path(__file__).parents[1] / "evidence",
 )

@@ -7,7 +7,9 @@ need JAX and are imported when a cell runs.
 
 from __future__ import annotations
 
-from attnlab.lab.cell import CellKind, Outcome
+from dataclasses import replace
+
+from attnlab.lab.cell import CellKind, Outcome, Tolerance
 from attnlab.linear.study.questions_constructions import (
     LeastSquaresFound,
     LeastSquaresNetwork,
@@ -139,13 +141,38 @@ def run_cosine(config: Cosine) -> CosineFound:
     return compute_state.cosine(config)
 
 
-training = CellKind("linear_training", Training, TrainedLossRow, run_training, version=4)
-axis = CellKind("linear_reference", Reference, AxisLossRow, run_reference, version=4)
+def first_layer(config: Training) -> Training:
+    """The same training of one layer from one start, on few sequences."""
+    effort = {"starts": 1, "screening": 64, "fitted": 256, "pool": 1024, "tail": 32, "fresh": 1024}
+    evaluation = {"sequences": 1024, "sigma_max": 0.0}
+    return replace(config, depth=1, rounds=0, **effort, **evaluation)
+
+
+# A fit stops where its loss no longer falls, which leaves more than rounding between two of them.
+training = CellKind(
+    "linear_training",
+    Training,
+    TrainedLossRow,
+    run_training,
+    version=4,
+    tolerance=Tolerance(1e-6),
+    shortened=first_layer,
+)
+# Without noise a loss can be a rounding error itself, and `worst_share` is a share of it.
+axis = CellKind(
+    "linear_reference", Reference, AxisLossRow, run_reference, version=4, tolerance=Tolerance(1e-5)
+)
 matrices = CellKind("linear_matrices", Matrices, MatrixEntry, run_matrices)
 
 
+# Its inputs have condition numbers of up to a million, whose roundings are of order 1e-10.
 least_squares = CellKind(
-    "linear_least_squares", LeastSquaresNetwork, LeastSquaresFound, run_least_squares, version=2
+    "linear_least_squares",
+    LeastSquaresNetwork,
+    LeastSquaresFound,
+    run_least_squares,
+    version=2,
+    tolerance=Tolerance(1e-6, 1e-9),
 )
 rates = CellKind("linear_rates", Rates, RatesFound, run_rates, version=2)
 rescaling = CellKind("linear_rescaling", Rescaling, RescalingFound, run_rescaling, version=3)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from attnlab.lab.cell import CellKind, Outcome
+from dataclasses import replace
+
+from attnlab.lab.cell import CellKind, Outcome, Tolerance
 from attnlab.lab.needs import Needs
 from attnlab.linear.study.questions_full import (
     FullEvaluation,
@@ -53,8 +55,22 @@ def needs_of_training(config: FullTraining) -> Needs:
     )
 
 
+def first_steps(config: FullTraining) -> FullTraining:
+    """The same training for twenty steps from one start, on few sequences."""
+    evaluation = {"held_out": 1024, "sequences": 1024, "sigma_max": 0.0}
+    return replace(config, starts=1, steps=20, chunk=10, **evaluation)
+
+
+# Training is in float32.
 full_training = CellKind(
-    "linear_full", FullTraining, FullLossRow, run_training, device="gpu", needs=needs_of_training
+    "linear_full",
+    FullTraining,
+    FullLossRow,
+    run_training,
+    device="gpu",
+    needs=needs_of_training,
+    tolerance=Tolerance(1e-3, 1e-9),
+    shortened=first_steps,
 )
 full_evaluation = CellKind("linear_full_evaluation", FullEvaluation, FullLossRow, run_evaluation)
 full_structure = CellKind("linear_full_structure", FullStructure, StructureRow, run_structure)

@@ -5,6 +5,8 @@ Equivalent Models" (arXiv 2509.15152). The mathematics is in the other folders o
 `attnlab.random`; this one says what to compute, what to draw and what to check.
 """
 
+from pathlib import Path
+
 import attnlab.random.study.explorers as explorers
 import attnlab.random.study.introduction as introduction
 from attnlab.lab.study import Study
@@ -54,4 +56,5 @@ study = Study(
         *claims_law.CLAIMS,
     ),
     statements=STATEMENTS,
+    evidence=Path(__file__).parents[1] / "evidence",
 )

@@ -5,6 +5,8 @@ mathematics is in the other folders of `attnlab.rank`; this one says what to com
 and what to check.
 """
 
+from pathlib import Path
+
 import attnlab.rank.study.explorers as explorers
 import attnlab.rank.study.introduction as introduction
 from attnlab.lab.study import Study
@@ -69,4 +71,5 @@ study = Study(
         *claims_ablations.CLAIMS,
     ),
     statements=STATEMENTS,
+    evidence=Path(__file__).parents[1] / "evidence",
 )

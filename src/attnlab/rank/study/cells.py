@@ -7,7 +7,10 @@ runs. Closed forms are in `cells_bounds` and `cells_theory`.
 
 from __future__ import annotations
 
-from attnlab.lab.cell import CellKind, Outcome
+from dataclasses import replace
+from typing import Any
+
+from attnlab.lab.cell import CellKind, Outcome, Tolerance
 from attnlab.rank.study.encoder_memory import needs_of_encoders
 from attnlab.rank.study.questions_adversary import Adversary, AdversaryResult
 from attnlab.rank.study.questions_built import Built, BuiltResult
@@ -40,6 +43,22 @@ def run_adversary(config: Adversary) -> AdversaryResult:
     return adversary_result(config)
 
 
+def first_steps(config: Any) -> Any:
+    """The same training for ten steps of one seed, with small batches."""
+    return replace(config, steps=min(config.steps, 10), batch=min(config.batch, 64), seeds=1)
+
+
+def adversary_steps(config: Adversary) -> Adversary:
+    """The same training for ten steps."""
+    return replace(config, steps=min(config.steps, 10))
+
+
+# Ten steps in float32 agree to 4e-7 between two ways of compiling for a processor; bfloat16 has
+# three digits, and a device may round a product to the next one.
+TRAINED = Tolerance(1e-2, 1e-6)
+# A tie that float32 cannot order moves one prompt of a few thousand.
+SINGLE_PRECISION = Tolerance(1e-3, 1e-7)
+
 encoder = CellKind(
     "rank_encoder",
     EncoderRun,
@@ -48,6 +67,8 @@ encoder = CellKind(
     version=4,
     device="gpu",
     needs=needs_of_encoders,
+    tolerance=TRAINED,
+    shortened=first_steps,
 )
 variant = CellKind(
     "rank_encoder_variant",
@@ -56,7 +77,26 @@ variant = CellKind(
     run_encoder,
     device="gpu",
     needs=needs_of_encoders,
+    tolerance=TRAINED,
+    shortened=first_steps,
 )
-pair = CellKind("rank_pair", PairRun, TrainedRow, run_pair, version=4, device="gpu")
-built = CellKind("rank_built", Built, BuiltResult, run_built, version=2)
-adversary = CellKind("rank_adversary", Adversary, AdversaryResult, run_adversary, version=2)
+pair = CellKind(
+    "rank_pair",
+    PairRun,
+    TrainedRow,
+    run_pair,
+    version=4,
+    device="gpu",
+    tolerance=TRAINED,
+    shortened=first_steps,
+)
+built = CellKind("rank_built", Built, BuiltResult, run_built, version=2, tolerance=SINGLE_PRECISION)
+adversary = CellKind(
+    "rank_adversary",
+    Adversary,
+    AdversaryResult,
+    run_adversary,
+    version=2,
+    tolerance=TRAINED,
+    shortened=adversary_steps,
+)

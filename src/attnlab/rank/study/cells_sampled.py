@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attnlab.lab.cell import CellKind, Outcome
+from attnlab.lab.cell import CellKind, Outcome, Tolerance
 from attnlab.rank.study.questions_sampled import (
     CoordinateHeads,
     CoordinateHeadsRow,
@@ -39,12 +39,19 @@ def run_theorem_4_heads(config: TheoremFourHeads) -> TheoremFourHeadsResult:
     return theorem_4_result(config)
 
 
-softmax = CellKind("rank_softmax", SoftmaxCurve, SoftmaxRow, run_softmax)
+SINGLE_PRECISION = Tolerance(1e-3, 1e-7)  # as in `cells`
+softmax = CellKind(
+    "rank_softmax", SoftmaxCurve, SoftmaxRow, run_softmax, tolerance=SINGLE_PRECISION
+)
 single_heads = CellKind("rank_single_heads", SingleHeads, SingleHeadRow, run_single_heads)
 coordinate_heads = CellKind(
     "rank_coordinate_heads", CoordinateHeads, CoordinateHeadsRow, run_coordinate_heads
 )
 theorem_4_heads = CellKind(
-    "rank_theorem_4_heads", TheoremFourHeads, TheoremFourHeadsResult, run_theorem_4_heads
+    "rank_theorem_4_heads",
+    TheoremFourHeads,
+    TheoremFourHeadsResult,
+    run_theorem_4_heads,
+    tolerance=SINGLE_PRECISION,
 )
 KINDS = (softmax, single_heads, coordinate_heads, theorem_4_heads)

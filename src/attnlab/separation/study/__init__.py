@@ -5,6 +5,8 @@ Attention" (arXiv 2310.11685). The mathematics is in the other folders of `attnl
 one only says what to compute, what to draw and what to check.
 """
 
+from pathlib import Path
+
 import attnlab.separation.study.explorers as explorers
 import attnlab.separation.study.introduction as introduction
 from attnlab.lab.study import Study
@@ -63,4 +65,5 @@ study = Study(
         *claims_experiment.CLAIMS,
     ),
     statements=STATEMENTS,
+    evidence=Path(__file__).parents[1] / "evidence",
 )

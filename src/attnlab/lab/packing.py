@@ -1,0 +1,248 @@
+"""Packing: the results of a store become the evidence that ships with a study.
+
+Nothing is made by hand: rows come from the parts of the store, and their origin from its run logs.
+A run that a folder holds already, of the same scale and seed, is replaced; the others stay.
+Weights are not packed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from attnlab.errors import UserError
+from attnlab.files import trouble, write_whole, writer_name
+from attnlab.lab.cell import AnyCell, CellKind, config_values
+from attnlab.lab.evidence import FILE, FORMAT, KEY, RUN, ShippedRun, Source, companions, evidence_of
+from attnlab.lab.part import VERSION, schema_of
+from attnlab.lab.provenance import read_runs
+from attnlab.lab.store import Store
+from attnlab.lab.study import Plan, Scale, Study
+
+VERSIONS = ("attnlab", "python", "numpy", "scipy", "pyarrow", "jax", "jaxlib")
+PLACES = ("--store", "--report", "--studies-dir", "--studies_dir")  # say nothing about results
+
+
+@dataclass(frozen=True)
+class Unrecorded:
+    """What run logs leave out: those of a tree without its history have no commit.
+
+    Cells of the kinds `on_processor`, and those of runs on a machine with another processor than
+    `beside`, ran on the processor that the log names; all others on `device`.
+    """
+
+    commit: str | None = None
+    device: str | None = None
+    on_processor: tuple[str, ...] = ()
+    beside: str | None = None
+
+
+def pack(
+    store: Store,
+    study: Study,
+    scale: Scale,
+    seed: int = 0,
+    unrecorded: Unrecorded | None = None,
+    *,
+    fresh: bool = False,
+) -> ShippedRun:
+    """Write what a store holds of a study at one scale and seed into the study's evidence.
+
+    Parameters
+    ----------
+    store
+        Where the results are; a part of the scale's cells is enough.
+    study
+        The study, which says where its evidence is.
+    scale, seed
+        Which of its plans.
+    unrecorded
+        Commit and device of runs whose logs do not name them.
+    fresh
+        Whether the other runs in the folder are left out, as they have to be where it is damaged.
+    """
+    if study.evidence is None:
+        raise UserError(f"Study {study.name!r} declares no folder of evidence.")
+    plan = study.plan(scale, seed)
+    short = {cell.key: cell for cell in companions(plan)}
+    held = store.holding(plan.cells.values())
+    if not held:
+        raise UserError(
+            f"The store {store.root} has no results of {study.name} at the scale {scale!r} and "
+            f"seed {seed}."
+        )
+    extra = store.holding(cell for key, cell in short.items() if key not in plan.cells)
+    cells = [cell for key, cell in {**plan.cells, **short}.items() if key in {**held, **extra}]
+    results = {**held, **extra}
+    run = ShippedRun(
+        scale,
+        seed,
+        len(plan.cells),
+        tuple(extra),
+        tuple(key for each in results.values() for key, rows in each.items() if not rows),
+        _sources(store, list(results), unrecorded or Unrecorded()),
+    )
+    _write(study, run, _tables(run, cells, results), fresh)
+    return run
+
+
+def companion_plan(study: Study, scale: Scale, seed: int = 0) -> Plan:
+    """The short cells of a scale as a plan of their own, to be computed where the others were."""
+    short = companions(study.plan(scale, seed))
+    return Plan(study, scale, seed, {cell.key: cell for cell in short})
+
+
+def _sources(store: Store, keys: list[str], unrecorded: Unrecorded) -> tuple[Source, ...]:
+    """The runs behind these cells, oldest first; a cell computed twice counts for the later run."""
+    logs = list(read_runs(store.root / "runs"))
+    last = {line["key"]: (index, line) for index, (_, lines) in enumerate(logs) for line in lines}
+    unknown = [key for key in keys if key not in last]
+    if unknown:
+        raise UserError(
+            f"The store {store.root} does not say which run made {len(unknown)} of {len(keys)} "
+            "cells; its run logs (runs/*.jsonl) are needed."
+        )
+    groups: dict[tuple[int, str], dict[str, float]] = {}
+    for key in keys:
+        index, line = last[key]
+        device = _device_of(logs[index][0], line, unrecorded)
+        if not device:
+            raise UserError("The run logs do not name the device; give it (--device NAME).")
+        groups.setdefault((index, device), {})[key] = round(float(line["seconds"]), 4)
+    return tuple(
+        _source(logs[index][0], device, seconds, unrecorded)
+        for (index, device), seconds in sorted(groups.items(), key=lambda item: item[0])
+    )
+
+
+def _device_of(header: dict[str, Any], line: dict[str, Any], unrecorded: Unrecorded) -> str | None:
+    """The name of the card or, for "cpu", of the processor."""
+    named, processor = line.get("device"), header.get("machine", {}).get("processor")
+    if named:
+        return processor if named == "cpu" else named
+    elsewhere = unrecorded.beside not in (None, processor)
+    return processor if elsewhere or line["kind"] in unrecorded.on_processor else unrecorded.device
+
+
+def _source(
+    header: dict[str, Any], device: str, seconds: dict[str, float], unrecorded: Unrecorded
+) -> Source:
+    commit = header.get("commit") or unrecorded.commit
+    if not commit:
+        raise UserError("The run logs do not name the commit; give it (--commit HASH).")
+    if commit.endswith("-dirty"):
+        raise UserError(
+            f"A run was made from a tree with changes that no commit has ({commit}); commit them "
+            "and run again."
+        )
+    versions = header["versions"]
+    return Source(
+        started=header["started"],
+        command=_without_places(header["command"]),
+        engine=header["engine"],
+        commit=commit,
+        device=device,
+        machine=header.get("machine", {}),
+        versions={name: versions[name] for name in VERSIONS if name in versions},
+        seconds=seconds,
+    )
+
+
+def _without_places(command: str) -> str:
+    """A command without the folders of the machine that it ran on."""
+    words, kept = iter(shlex.split(command)), []
+    for word in words:
+        if word in PLACES:
+            next(words, None)
+        elif word.partition("=")[0] not in PLACES:
+            kept.append(word)
+    return shlex.join(kept)
+
+
+def _tables(
+    run: ShippedRun, cells: Iterable[AnyCell], results: Mapping[str, Mapping[str, list[Any]]]
+) -> dict[str, pa.Table]:
+    """The rows of a run, one table per kind; a point that two cells share is there once."""
+    records: dict[str, list[dict[str, Any]]] = {}
+    kinds: dict[str, CellKind] = {}
+    seen: set[str] = set()
+    for cell in cells:
+        name = cell.kind.name
+        kinds[name] = cell.kind
+        for point in cell.points:
+            if point.key in seen:
+                continue
+            seen.add(point.key)
+            given = {RUN: run.name, KEY: point.key, VERSION: cell.kind.version}
+            given |= config_values(point.config)
+            rows = results[cell.key][point.key]
+            records.setdefault(name, []).extend({**given, **config_values(row)} for row in rows)
+    return {
+        name: pa.Table.from_pylist(records[name], _schema(kind))
+        for name, kind in kinds.items()
+        if records.get(name)
+    }
+
+
+def _schema(kind: CellKind) -> pa.Schema:
+    own = [pa.field(name, pa.string(), nullable=False) for name in (RUN, KEY)]
+    return pa.schema([*own, *schema_of(kind)])
+
+
+def _write(study: Study, run: ShippedRun, tables: dict[str, pa.Table], fresh: bool) -> None:
+    """Write the files of all runs, the new one in place of the old; the JSON comes last."""
+    folder = study.evidence
+    assert folder is not None
+    before = None if fresh else evidence_of(study)
+    others = [each for each in before.runs if each.name != run.name] if before else []
+    for name in before.files if before else ():
+        kind = Path(name).stem
+        old = before.table(kind) if before else None
+        assert old is not None
+        names = {each.name for each in others}
+        kept = old.filter(pa.array([name in names for name in old.column(RUN).to_pylist()]))
+        if kept.num_rows:
+            both = [kept, *([tables[kind]] if kind in tables else [])]
+            tables[kind] = pa.concat_tables(both, promote_options="default")
+    data = {f"{kind}.parquet": _encoded(tables[kind]) for kind in sorted(tables)}
+    about = {
+        "about": "Results that ship with attnlab, made by scripts/pack_evidence.py.",
+        "format": FORMAT,
+        "study": study.name,
+        "files": {
+            name: {
+                "sha256": hashlib.sha256(content).hexdigest(),
+                "rows": tables[Path(name).stem].num_rows,
+            }
+            for name, content in data.items()
+        },
+        "runs": [
+            {**asdict(each), "cells": each.cells}
+            for each in sorted([*others, run], key=lambda each: each.name)
+        ],
+    }
+    data[FILE] = (json.dumps(about, indent=1, allow_nan=False) + "\n").encode()
+    try:
+        folder.mkdir(exist_ok=True)
+        for name, content in data.items():
+            write_whole(folder / name, content, folder / writer_name("."))
+        for path in folder.glob("*.parquet"):
+            if path.name not in data:
+                path.unlink()
+    except OSError as reason:
+        raise UserError(f"The evidence {folder} cannot be written: {trouble(reason)}.") from reason
+
+
+def _encoded(table: pa.Table) -> bytes:
+    buffer = pa.BufferOutputStream()
+    layout = {"compression": "zstd", "compression_level": 9, "store_schema": False}
+    pq.write_table(table, buffer, **layout)
+    return buffer.getvalue().to_pybytes()
