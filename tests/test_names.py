@@ -1,5 +1,6 @@
 """Every name that code uses is defined: linters skip this, since they take axis names for names."""
 
+import functools
 import io
 import json
 import subprocess
@@ -10,12 +11,16 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
+@functools.cache
+def strings(file: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Where the strings of a file begin and end."""
+    tokens = tokenize.generate_tokens(io.StringIO(file.read_text()).readline)
+    return [(token.start, token.end) for token in tokens if token.type == tokenize.STRING]
+
+
 def within_a_string(file: Path, row: int, column: int) -> bool:
     """Whether a place of a file belongs to a string, such as the axes "d n" of a type."""
-    for token in tokenize.generate_tokens(io.StringIO(file.read_text()).readline):
-        if token.type == tokenize.STRING and token.start <= (row, column - 1) < token.end:
-            return True
-    return False
+    return any(start <= (row, column - 1) < end for start, end in strings(file))
 
 
 def test_no_name_is_undefined():

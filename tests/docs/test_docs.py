@@ -12,6 +12,7 @@ import yaml
 
 import attnlab
 from attnlab.cli.main import parse
+from tests.docs.gallery import gallery_page
 from tests.docs.markdown_pages import PAGES, ROOT, Command, answered, commands, execute, files, same
 
 DOCS = ROOT / "docs"
@@ -35,26 +36,29 @@ def reproduced(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.slow
-def test_the_documentation_builds_without_warnings_and_needs_no_network(tmp_path):
-    options = ["-W", "--keep-going", "-q", "-b", "html", "-d", str(tmp_path / "doctrees")]
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    """The pages as Sphinx builds them; every example on them runs."""
+    folder = tmp_path_factory.mktemp("docs")
+    options = ["-W", "--keep-going", "-q", "-b", "html", "-d", str(folder / "doctrees")]
     done = subprocess.run(
-        [sys.executable, "-m", "sphinx", *options, str(DOCS), str(tmp_path / "html")],
+        [sys.executable, "-m", "sphinx", *options, str(DOCS), str(folder / "html")],
         capture_output=True,
         text=True,
         timeout=600,
     )
     assert done.returncode == 0, done.stderr
-    pages = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.glob("html/*.html")}
+    return folder / "html"
+
+
+@pytest.mark.slow
+def test_the_documentation_builds_without_warnings_and_needs_no_network(built):
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in built.glob("*.html")}
     assert {page.stem for page in DOCS.glob("*.md")} <= set(pages)
     assert {page.stem for page in DOCS.glob("api/*.md")} <= {
-        path.stem for path in tmp_path.glob("html/api/*.html")
+        path.stem for path in built.glob("api/*.html")
     }
     assert "softmax is worse" in pages["add-an-attention-variant"]
-    gallery = tmp_path / "html" / "gallery"
-    pictures = re.findall(r'<img src="([^"]*)"', (gallery / "index.html").read_text("utf-8"))
-    assert len(set(pictures)) == 12
-    assert all((gallery / picture).is_file() for picture in pictures)
     for name, html in pages.items():
         loaded = re.findall(
             r'<(?:script|link|img)\b[^>]*(?:src|href)="((?:https?:)?//[^"]*)"', html
@@ -63,6 +67,26 @@ def test_the_documentation_builds_without_warnings_and_needs_no_network(tmp_path
     assert "<math" in pages["separation"]
     assert "usage: attnlab reproduce" in pages["cli"]
     assert "exact   0.7633" in pages["quickstart"]
+
+
+@pytest.mark.slow
+def test_every_example_of_the_gallery_has_a_thumbnail_and_draws_what_no_other_does(built):
+    text = (built / "gallery" / "index.html").read_text(encoding="utf-8")
+    scripts = {path.stem for path in gallery_page.FOLDER.glob("*.py")}
+    assert set(gallery_page.ORDER) == scripts
+    assert len(gallery_page.ORDER) == len(scripts) == 12
+    drawn = set()
+    for each in gallery_page.examples():
+        anchor = each.name.replace("_", "-")
+        assert text.count(f'id="{anchor}"') == 1
+        assert text.count(f'src="../_images/gallery-{anchor}.svg"') == 2
+        assert each.about.endswith((".", "?"))
+        svg = (built / "_images" / f"gallery-{anchor}.svg").read_text(encoding="utf-8")
+        assert re.findall(r'class="mark-(\w+) role-mark', svg)
+        assert "NaN" not in svg
+        assert len(svg) < 100_000
+        drawn.add(svg)
+    assert len(drawn) == 12
 
 
 @pytest.mark.slow

@@ -59,7 +59,7 @@ def test_a_missing_cell_leaves_the_claim_undecided_and_says_what_to_run(store, t
     ("scale", "note", "wanted"),
     [
         ("quick", "Open.", "Open. 'attnlab reproduce toy --scale standard' decides."),
-        ("paper", "", "Not even '--scale paper' decides."),
+        ("paper", "", "No scale of the study decides it."),
         ("quick", "Needs --scale paper.", "Needs --scale paper."),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from attnlab.lab.fault import describe
 from attnlab.lab.judgement import GRADES, UNDECIDED, VERDICTS, Grade, Judgement, Resolution, Verdict
 from attnlab.lab.study import SCALES, Claim, Missing, Plan, Scale, Study, View
 
+NAMED_SCALE = re.compile(r"\bscale '?(quick|standard|paper)\b", re.IGNORECASE)  # in a note
 NOT_COMPUTED = "not computed"  # what was measured, where the store lacks a result
 
 
@@ -187,10 +189,10 @@ def _resolved(found: Judgement) -> Judgement:
 
 def _naming_a_scale(found: Judgement, study: Study, seen: View) -> Judgement:
     """An undecided claim names the next scale, unless its check has said what decides it."""
-    if found.verdict != UNDECIDED or "--scale" in found.note:
+    if found.verdict != UNDECIDED or NAMED_SCALE.search(found.note):
         return found
     if seen.scale == SCALES[-1]:
-        note = f"Not even '--scale {seen.scale}' decides."
+        note = "No scale of the study decides it."
     else:
         larger = SCALES[SCALES.index(seen.scale) + 1]
         note = f"'attnlab reproduce {study.name} --scale {larger}' decides."

@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from attnlab.lab.ledger import Entry
+from attnlab.lab.ledger import NAMED_SCALE, Entry
 from attnlab.lab.study import SCALES
 
 COMMAND = re.compile(r"'(attnlab reproduce [^']+)'")
-SCALE = re.compile(r"\bscale '?(quick|standard|paper)\b", re.IGNORECASE)
 NOTHING = ""
 
 
@@ -25,7 +24,7 @@ def command_for(entry: Entry, seed: int = 0) -> str:
     named = COMMAND.search(entry.note)
     if named:
         return named[1]
-    found = SCALE.search(entry.note)
+    found = NAMED_SCALE.search(entry.note)
     scale = found[1] if found else _next(entry.scale)
     if scale == NOTHING:
         return NOTHING
