@@ -68,14 +68,26 @@ class Digest:
 
     def _undecided(self) -> list[Text]:
         seed = self.judged[0].plan.seed if self.judged else 0
-        groups = by_command((e for e in self._entries if not e.broken), seed)
-        if not groups:
-            return []
-        lines = [shown(f"{MARKS['undecided at this scale'].sign} undecided, and what decides them")]
+        undecided = [e for e in self._entries if not e.decided and not e.broken]
+        groups = by_command((e for e in undecided if not _found_elsewhere(e)), seed)
+        sign, lines = MARKS["undecided at this scale"].sign, self._elsewhere(undecided)
+        if groups:
+            lines.append(shown(f"{sign} undecided, and what decides them"))
         for command, entries in groups.items():
-            names = [f"{entry.id}{_found_elsewhere(entry)}" for entry in entries]
+            names = [entry.id for entry in entries]
             lines.append(self._listed(f"  {command or 'open at every scale'}: ", names))
         return lines
+
+    def _elsewhere(self, undecided: Sequence[Entry]) -> list[Text]:
+        """What shipped runs found of claims that are undecided here, by study and verdict."""
+        groups: dict[str, list[str]] = {}
+        for entry in undecided:
+            if found := _found_elsewhere(entry):
+                groups.setdefault(f"  {entry.study}, {found}: ", []).append(entry.id)
+        sign = MARKS["undecided at this scale"].sign
+        title = shown(f"{sign} undecided here, decided by a shipped run")
+        lines = [self._listed(lead, names) for lead, names in groups.items()]
+        return [title, *lines] if lines else []
 
     def _broken(self) -> list[Text]:
         names = [entry.id for entry in self._entries if entry.broken]
@@ -118,7 +130,7 @@ def _found_elsewhere(entry: Entry) -> str:
     if entry.shipped is None or not entry.shipped.entry.decided:
         return ""
     found = entry.shipped.entry
-    return f" (shipped: {MARKS[found.verdict].sign} {found.verdict} at {found.scale})"
+    return f"{MARKS[found.verdict].sign} {found.verdict} at {found.scale}"
 
 
 def _name(judged: Judged) -> str:
