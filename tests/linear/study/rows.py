@@ -255,6 +255,7 @@ def changed(view: View, *changes: tuple[str, Callable]) -> View:
         for cell in planned(view.scale, view.seed):
             if cell.kind.name == f"linear_{kind}":
                 results[cell.key] = [
-                    replace(row, **change(cell.config, row)) for row in results[cell.key]
+                    replace(row, **new) if (new := change(cell.config, row)) else row
+                    for row in results[cell.key]
                 ]
     return replace(view, results=results)
