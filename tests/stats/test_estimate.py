@@ -44,3 +44,7 @@ def test_it_is_shown_to_two_digits_of_its_error():
 def test_candidates_are_ranked_with_three_standard_errors_added():
     assert Estimate(1.0, 0.5, 4).cautious == 2.5
     assert Estimate(1.0).cautious == 1.0
+
+
+def test_values_whose_squares_overflow_have_an_infinite_estimate_and_no_warning():
+    assert Estimate.of([1e200, -1e200, 3.0]) == Estimate(math.inf, math.inf, 3)

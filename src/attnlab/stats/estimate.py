@@ -28,13 +28,17 @@ class Estimate:
         """The mean of independent values, with its standard error s / sqrt(n).
 
         s^2 is the unbiased sample variance (n - 1 in the denominator). The standard error of one
-        value is infinite, and so is everything where a value is not finite.
+        value is infinite, and so is everything where a value is not finite or its square is not.
         """
         kept = np.asarray(values if isinstance(values, np.ndarray) else list(values), float)
         if not np.isfinite(kept).all():
             return cls(math.inf, math.inf, len(kept))
-        error = float(kept.std(ddof=1)) / math.sqrt(len(kept)) if len(kept) > 1 else math.inf
-        return cls(float(kept.mean()), error, len(kept))
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = float(kept.std(ddof=1)) if len(kept) > 1 else math.inf
+            mean = float(kept.mean())
+        if len(kept) > 1 and not math.isfinite(spread):
+            return cls(math.inf, math.inf, len(kept))
+        return cls(mean, spread / math.sqrt(len(kept)), len(kept))
 
     @property
     def exact(self) -> bool:

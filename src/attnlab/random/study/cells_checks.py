@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from attnlab import arguments
-from attnlab.lab.cell import CellKind, Outcome, seed_of
+from attnlab.lab.cell import CellKind, Outcome, Tolerance, seed_of
 from attnlab.maths.hermite import hermite_series
 from attnlab.memory import require_memory
 from attnlab.random import gaussianity
@@ -159,6 +159,11 @@ def run_numbers(config: Numbers) -> Outcome[law_numbers.Number]:
 
 
 # Version 2: the random numbers are the same on every device (Philox, seeds by `seed_of`).
-distance = CellKind("random_gaussianity", Distance, DistanceFound, run_distance, version=2)
-reduction = CellKind("random_attention", Reduction, ReductionFound, run_reduction, version=2)
+DRAWN = Tolerance(1e-6, 1e-8)  # of kinds whose prompts are drawn in float32
+distance = CellKind(
+    "random_gaussianity", Distance, DistanceFound, run_distance, version=2, tolerance=DRAWN
+)
+reduction = CellKind(
+    "random_attention", Reduction, ReductionFound, run_reduction, version=2, tolerance=DRAWN
+)
 numbers = CellKind("random_law_numbers", Numbers, law_numbers.Number, run_numbers)
