@@ -11,20 +11,18 @@ that are rarer than `RAREST`. After this the table `attnlab.linear.study.shipped
 updated; a test compares it with the file.
 """
 
-import json
 import sys
 
 import jax
 import numpy as np
-import safetensors.numpy
 
-from attnlab.linear.models.files import write_file
 from attnlab.linear.models.weights import FullWeights
 from attnlab.linear.noise import parse_noise
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study.evaluation import drawn, sequence_losses
 from attnlab.linear.training.fixed_sample import Sample, draw_extremes
 from attnlab.linear.training.growth import GrowthEffort, grow
+from attnlab.linear.weights.collection import write_collection
 from attnlab.linear.weights.shipped import FILE, FORMAT, MEASURED, TOKENS, shipped
 from attnlab.stats import Estimate
 
@@ -75,8 +73,7 @@ def main() -> None:
                 print(name, losses[name], flush=True)
     heavy = sum(each[3] > HEAVY * each[0] for each in losses.values())
     about = {**held.provenance, "losses": losses, "extremes": f"of {draws * POOL} sequences"}
-    text = json.dumps(about, sort_keys=True, allow_nan=False)
-    write_file(FILE, safetensors.numpy.save(tensors, {"format": FORMAT, "about": text}))
+    write_collection(FILE, tensors, FORMAT, about)
     print(f"of {len(losses)} networks {heavy} have extremes above {HEAVY:.0%} of their loss")
 
 

@@ -8,15 +8,13 @@ the networks were trained; they go into the metadata of the file unchanged. Afte
 """
 
 import argparse
-import json
 import math
 from pathlib import Path
 
 import numpy as np
-import safetensors.numpy
 
 from attnlab.errors import UserError
-from attnlab.linear.models.files import write_file
+from attnlab.linear.weights.collection import write_collection
 from attnlab.linear.weights.shipped import FILE, FORMAT
 
 PROVENANCE = ("command", "card", "versions", "seconds", "date")
@@ -44,8 +42,7 @@ def pack(source: Path, target: Path, provenance: dict[str, str]) -> int:
         # JSON has no infinity: a loss that overflowed is written as a very large number.
         recorded = [float(value) for value in np.ravel(arrays[f"{name}/loss"])]
         losses[name] = [value if math.isfinite(value) else 1e308 for value in recorded]
-    about = json.dumps({**provenance, "losses": losses}, sort_keys=True, allow_nan=False)
-    write_file(target, safetensors.numpy.save(tensors, {"format": FORMAT, "about": about}))
+    write_collection(target, tensors, FORMAT, {**provenance, "losses": losses})
     return len(names)
 
 

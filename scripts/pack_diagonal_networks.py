@@ -7,15 +7,13 @@ describe how the networks were trained; they go into the metadata of the file un
 """
 
 import argparse
-import json
 from pathlib import Path
 
 import numpy as np
-import safetensors.numpy
 
 from attnlab.errors import UserError
-from attnlab.linear.models.files import write_file
 from attnlab.linear.training.growth import GrowthEffort
+from attnlab.linear.weights.collection import write_collection
 from attnlab.linear.weights.diagonal import FILE, FORMAT, PARTS
 
 PROVENANCE = ("command", "machine", "versions", "seconds", "date")
@@ -37,8 +35,7 @@ def pack(source: Path, target: Path, provenance: dict[str, str]) -> int:
         tensors[f"{family}/{law}/{depth}"] = np.stack(parts)
     if not tensors:
         raise UserError(f"{source} must hold networks with finite losses, got none.")
-    about = json.dumps({**provenance, "losses": losses}, sort_keys=True, allow_nan=False)
-    write_file(target, safetensors.numpy.save(tensors, {"format": FORMAT, "about": about}))
+    write_collection(target, tensors, FORMAT, {**provenance, "losses": losses})
     return len(tensors)
 
 

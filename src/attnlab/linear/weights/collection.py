@@ -5,7 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import safetensors.numpy
+
 from attnlab.errors import AttnlabError, UserError
+from attnlab.linear.models.files import write_file
 from attnlab.tensor_files import Tensor, read_header
 
 
@@ -30,3 +34,23 @@ def read_collection(
     if metadata.get("format") != form:
         raise AttnlabError(f"The {what} {path} are not of the format {form!r}.")
     return tensors, json.loads(metadata["about"])
+
+
+def write_collection(
+    path: Path, tensors: dict[str, np.ndarray], form: str, about: Mapping[str, Any]
+) -> None:
+    """Write a file that `read_collection` reads, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The file; its folder must exist.
+    tensors
+        The networks.
+    form
+        The format that the metadata name.
+    about
+        What is known about the networks; JSON.
+    """
+    text = json.dumps(about, sort_keys=True, allow_nan=False)
+    write_file(path, safetensors.numpy.save(tensors, {"format": form, "about": text}))

@@ -18,16 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors.numpy
 
 from attnlab.errors import UserError
-from attnlab.files import write_whole, writer_name
 from attnlab.linear.models.network import Network
 from attnlab.linear.models.weights import FullWeights
 from attnlab.linear.noise import NoiseLaw, parse_noise
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.training.full_networks import STEADY
-from attnlab.linear.weights.collection import read_collection
+from attnlab.linear.weights.collection import read_collection, write_collection
 from attnlab.stats.estimate import Estimate
 from attnlab.tensor_files import Tensor
 
@@ -181,7 +179,5 @@ def write_full(
     about
         What is known about all of them; JSON.
     """
-    document = json.dumps({**about, "networks": dict(records)}, sort_keys=True, allow_nan=False)
     arrays = {name: np.ascontiguousarray(part, np.float32) for name, part in matrices.items()}
-    data = safetensors.numpy.save(arrays, {"format": FORMAT, "about": document})
-    write_whole(path, data, path.parent / writer_name(f".{path.name}."))
+    write_collection(path, arrays, FORMAT, {**about, "networks": dict(records)})
