@@ -3,7 +3,7 @@
 import pytest
 
 from attnlab.lab.ledger import ledger
-from attnlab.rank.study import study
+from attnlab.rank.study import grids, study
 from tests.docs.tables import check_table
 from tests.lab.statement_checks import check_evidence, check_statements
 from tests.rank.study import evidence
@@ -16,6 +16,7 @@ CORRECTED = {
     "theorem-2-informal",
     "theorem-4-decay",
     "equation-10",
+    "library-defaults",
     "figure-1-eighty-times",
 }
 REFUTED = {"stream-never-repeats"}
@@ -25,6 +26,8 @@ NOT_QUICK = {
     "figure-1-deep-low-rank": "standard",
     "figure-1-five-layers": "paper",
     "figure-1-parameters": "paper",
+    "figure-1-best-rate": "paper",
+    "five-layers-best-rate": "paper",
     "figure-1-memorised": "standard",
     "figure-2-several-heads": "standard",
     "figure-3-additive": "standard",
@@ -140,6 +143,14 @@ BROKEN = {
     ],
     "theorem-34": [("built", is_built("vote by MLP"), {"error": 0.5})],
     "heads-times-rank": [("sizes", None, {"share": 4.0}), ("sizes", None, {"share": 0.6})],
+    "library-defaults": [
+        ("library_rules", None, {"standard": lambda v, row: v if row.asked else v - 1}),
+        (
+            "library_rules",
+            None,
+            {"accepted": lambda v, row: v + 1, "least_share": 0.5, "largest_share": 2.0},
+        ),
+    ],
     "small-ranks": [("sizes", None, {"rank": 512}), ("sizes", None, {"d": 512})],
     "bound-one-layer": [
         ("pair", None, {"test": 0.01}),
@@ -178,6 +189,12 @@ BROKEN = {
     "figure-1-depth": [("encoder", lambda c: c.layers == 3, {"test": 0.9})],
     "figure-1-deep-low-rank": [("encoder", low, {"test": 0.009})],
     "figure-1-five-layers": [("encoder", lambda c: c.layers == 5, {"test": 0.001})],
+    "figure-1-best-rate": [
+        ("encoder", lambda c: c.layers in (3, 5) and low(c), {"test": 0.009}),
+        ("encoder", lambda c: c.layers == 5 and low(c), {"test": 0.7}),
+        ("encoder", lambda c: c.layers in (3, 5) and full(c), {"test": None, "test_error": None}),
+    ],
+    "five-layers-best-rate": [("encoder", lambda c: c.layers == 5, {"test": 0.75})],
     "figure-1-memorised": [("encoder", lambda c: c.replay > 0, {"least_training": 1.2})],
     "figure-2-identity": [("encoder", None, {"median_angle": 90.0})],
     "figure-2-norm": [("encoder", None, {"median_norm": 4.0})],
@@ -234,6 +251,12 @@ def test_every_claim_has_a_broken_input():
         ("fact-3", "built", is_built("biased as printed"), {"agreement": 1.0}),
         ("equation-10", "identities", lambda _: True, {"difference": 0.0}),
         ("theorem-2-informal", "coordinate_heads", lambda _: True, {"error": 0.5}),
+        (
+            "library-defaults",
+            "library_rules",
+            lambda _: True,
+            {"standard": lambda v, row: row.accepted},
+        ),
     ],
 )
 def test_a_claim_that_needs_correction_could_have_held(claim, kind, when, fields):
@@ -263,6 +286,26 @@ def test_the_sentence_on_the_stream_would_hold_if_fresh_prompts_gave_the_publish
 def test_seeds_that_overlap_decide_nothing(claim, when):
     view = changed(evidence.view("standard"), "encoder", when, test=0.6, least_training=0.6)
     assert entry(claim, view).verdict == "undecided at this scale"
+
+
+def test_the_best_of_three_rates_is_the_one_that_serves():
+    """A rate that diverges or does worse changes nothing, whichever of the three it is."""
+    view = evidence.view("paper")
+    for rate in (0.01, *grids.RATES[1:]):
+        worse = changed(view, "encoder", lambda c, rate=rate: is_deep(c) and c.rate == rate, test=5)
+        assert entry("figure-1-best-rate", worse).verdict == "holds"
+        lost = changed(
+            view,
+            "encoder",
+            lambda c, rate=rate: is_deep(c) and c.rate == rate,
+            test=None,
+            test_error=None,
+        )
+        assert entry("five-layers-best-rate", lost).verdict == "holds"
+
+
+def is_deep(config):
+    return config.layers in (3, 5) and config.width_multiplier == 1 and not config.replay
 
 
 @pytest.mark.parametrize("claim", sorted(NEEDS_PAPER))

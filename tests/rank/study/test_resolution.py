@@ -8,6 +8,7 @@ import pytest
 from attnlab.rank.study import grids, study
 from attnlab.rank.study.claims_ablations import LITTLE
 from attnlab.rank.study.claims_figure_1 import ACCURATE, NO_BETTER
+from attnlab.rank.study.claims_rates import NO_WORSE, best_rates
 from attnlab.rank.study.claims_training import GAIN, ONE_HEAD, SOFT
 from attnlab.rank.study.results import FACTOR, held_out
 from attnlab.rank.theory.full_rank import softmax_limit
@@ -49,6 +50,11 @@ def contrasted(when=low):
     return at(
         "encoder", "test", when, lambda view, c, off: FACTOR * worst_full(view, c) * math.exp(-off)
     )
+
+
+def best_full(view, layers):
+    """The worst seed of full rank at the best rate."""
+    return best_rates(view, layers)[64][1].worst
 
 
 def same(view, c, **changes):
@@ -177,6 +183,28 @@ BREAKS = {
             "test",
             lambda c: c.layers == 5 and c.width_multiplier == 1 and not c.replay,
             lambda view, c, off: same(view, c, layers=3).worst - off,
+        ),
+    ),
+    "figure-1-best-rate": (
+        "paper",
+        at(
+            "encoder",
+            "test",
+            lambda c: low(c) and c.layers in (3, 5) and not c.replay and c.encoding == "none",
+            lambda view, c, off: FACTOR * best_full(view, c.layers) * math.exp(-off),
+        ),
+    ),
+    "five-layers-best-rate": (
+        "paper",
+        at(
+            "encoder",
+            "test",
+            lambda c: c.layers == 5 and c.width_multiplier == 1 and not c.replay,
+            lambda view, c, off: (
+                NO_WORSE * best_rates(view, 3)[c.rank][1].worst * math.exp(off)
+                if c.rank in (1, 8, 64)
+                else 0.75
+            ),
         ),
     ),
     "figure-1-parameters": (

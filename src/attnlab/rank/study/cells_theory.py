@@ -1,4 +1,4 @@
-"""Cells that are closed forms: the decay of Theorem 4, and published sizes.
+"""Cells that are closed forms or counts: the decay of Theorem 4, published sizes, library rules.
 
 The bounds are in `cells_bounds`; what needs JAX is in `cells`.
 """
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from attnlab import arguments
 from attnlab.lab.cell import CellKind, Outcome
+from attnlab.rank.theory.library_rules import RULES
 from attnlab.rank.theory.public_sizes import PUBLIC_SIZES
 
 
@@ -72,5 +73,45 @@ def run_sizes(config: PublicSizes) -> Outcome[SizeRow]:
     )
 
 
+@dataclass(frozen=True)
+class LibraryRules:
+    """The layers that PyTorch and xFormers accept, over all small sizes (Section 1)."""
+
+    largest: int = 48
+    """Largest dimension d, number of heads H and width H r of all keys."""
+
+
+@dataclass(frozen=True)
+class LibraryRow:
+    """What one library accepts, with its default rank or with a width of the keys asked for."""
+
+    library: str
+    asked: bool  # whether the width H r of all keys is given
+    accepted: int  # layers
+    standard: int  # of these, with H r = d
+    least_share: float | None  # smallest H r / d; None where nothing is accepted
+    largest_share: float | None
+
+
+def run_library_rules(config: LibraryRules) -> Outcome[LibraryRow]:
+    """Two rows per library."""
+    sizes = range(1, arguments.integer("largest", config.largest, 1) + 1)
+    rows = []
+    for library, rule in RULES.items():
+        for asked in (False, True):
+            shares = [
+                heads * rank / d
+                for d in sizes
+                for heads in sizes
+                for keys in (sizes if asked else (None,))
+                if (rank := rule(d, heads, keys)) is not None
+            ]
+            standard = sum(share == 1 for share in shares)
+            ends = (min(shares, default=None), max(shares, default=None))
+            rows.append(LibraryRow(library, asked, len(shares), standard, *ends))
+    return Outcome(rows)
+
+
 decay = CellKind("rank_decay", DecayCurve, DecayRow, run_decay)
 sizes = CellKind("rank_sizes", PublicSizes, SizeRow, run_sizes)
+library_rules = CellKind("rank_library_rules", LibraryRules, LibraryRow, run_library_rules)

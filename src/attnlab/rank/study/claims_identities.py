@@ -1,4 +1,4 @@
-"""Claims that are algebra or counting: Section 3, equation (10), and the sizes of real models."""
+"""Claims that are algebra or counting: Section 3, equation (10), sizes of models and libraries."""
 
 from __future__ import annotations
 
@@ -90,6 +90,37 @@ def _habit(view: View) -> Judgement:
     )
 
 
+def _libraries(view: View) -> Judgement:
+    cell = grids_theory.library_cell()
+    rows = view.rows(cell)
+    fixed = {row.library for row in rows if not row.asked and row.standard == row.accepted > 0}
+    asked = {row.library: row for row in rows if row.asked}
+    free = {name for name, row in asked.items() if row.standard < row.accepted}
+    verdict = "fails"
+    if fixed == set(asked) and "PyTorch" not in free:
+        verdict = "holds as corrected" if free else "holds"
+    return Judgement(
+        verdict,
+        "; ".join(
+            f"{row.library}: H r = d in {row.standard} of {row.accepted} layers by default, "
+            + (
+                f"H r / d from {one.least_share:.2g} to {one.largest_share:g} in {one.accepted} "
+                "layers whose keys have a width of their own"
+                if (one := asked[row.library]).accepted
+                else "and no argument for another width of the keys"
+            )
+            for row in rows
+            if not row.asked
+        ),
+        "H r = d in every layer that a user can build",
+        f"count over all layers with d, H and H r up to {cell.config.largest}, by the rules of the "
+        "two constructors",
+        "Corrected: PyTorch fixes H = d/r; in xFormers it is the default, and the argument dim_key "
+        "of MultiHeadDispatch changes it.",
+        grade="exact",
+    )
+
+
 def _small_ranks(view: View) -> Judgement:
     rows = view.rows(grids_theory.size_cell())
     inside = [row for row in rows if 64 <= row.rank <= 128]
@@ -145,6 +176,12 @@ CLAIMS = (
         "Nearly all models take H = d/r heads, and the exceptions differ by at most a factor of 2.",
         _habit,
         ("sizes",),
+    ),
+    Claim(
+        "library-defaults",
+        f"{PAPER}, Section 1",
+        "PyTorch and xFormers fix H = d/r in their code.",
+        _libraries,
     ),
     Claim(
         "small-ranks",

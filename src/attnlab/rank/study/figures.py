@@ -175,6 +175,28 @@ def _draw_4(rows: Rows) -> Drawn:
     )  # fmt: skip
 
 
+def _rates(view: View) -> Rows:
+    rows: Rows = []
+    for layers in (1, 3, 5):
+        panel = {"layers": f"L = {layers}"}
+        others = grids.other_rates(view.scale, layers, view.seed) if layers > 1 else []
+        own = grids.figure_1(view.scale, layers, "d²", view.seed)
+        rows += [
+            _entry(view, cell, **panel, rate=f"{cell.config.rate:g}") for cell in [*own, *others]
+        ]
+        values = published.FIGURE_1[layers, "d²"]
+        rows += _read_off(published.RANKS_1, values, **panel, rate=f"0.01, {READ_OFF}")
+    return rows
+
+
+def _draw_rates(rows: Rows) -> Drawn:
+    import altair as alt
+
+    return _lines("rate", "learning rate").properties(width=170).facet(
+        column=alt.Column("layers:N", title=None), data=alt.Data(values=rows)
+    )  # fmt: skip
+
+
 STREAMS = {  # the field of a row, and what it is called, by stream
     "replayed": {"least_training": "replayed, least training", "test": "replayed, held out"},
     "fresh": {"test": "fresh stream, held out"},
@@ -298,6 +320,15 @@ FIGURES = (
         "numbers. One point per seed.",
         _replay,
         _draw_replay,
+    ),
+    Figure(
+        "rates",
+        "Figure 1, standard width: other learning rates",
+        "Encoders of width d². The paper has the rate .01 at all depths; the scale `paper` also "
+        "trains three and five layers at .003 and .001. Points show the mean over seeds of the "
+        "held-out error, bars the range over seeds.",
+        _rates,
+        _draw_rates,
     ),
     Figure(
         "ablations",

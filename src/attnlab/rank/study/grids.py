@@ -205,6 +205,21 @@ def figure_1_replayed(scale: Scale, layers: int, seed: int) -> list[Cell]:
     return [encoder_cell(scale, seed, layers=layers, rank=rank, replay=REPLAY) for rank in ranks]
 
 
+RATES = (0.003, 0.001)  # beside the paper's own, which is 0.01
+
+
+def other_rates(scale: Scale, layers: int, seed: int) -> list[Cell]:
+    """The standard width of Figure 1 with lower rates for several layers; at `paper` only."""
+    if scale != "paper":
+        return []
+    d = PANELS[scale].base.d
+    return [
+        encoder_cell(scale, seed, layers=layers, rank=rank, rate=rate)
+        for rank in (1, 8, d)
+        for rate in RATES
+    ]
+
+
 def without_biases(scale: Scale, seed: int) -> list[tuple[Cell, Cell]]:
     """One layer of width d^2 with and without biases; `quick` has rank d / 2 only."""
     d = PANELS[scale].base.d
@@ -237,6 +252,7 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
         figure_1_cells(scale, seed),
         [fresh(scale, seed)],
         *(figure_1_replayed(scale, layers, seed) for layers in (1, 3, 5)),
+        *(other_rates(scale, layers, seed) for layers in (3, 5)),
         *without_biases(scale, seed),
         without_mlp(scale, seed),
         *(figure_4(scale, N, seed) for N in PANELS[scale].lengths),

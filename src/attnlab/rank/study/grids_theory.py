@@ -33,8 +33,10 @@ from attnlab.rank.study.cells_sampled import (
 )
 from attnlab.rank.study.cells_theory import (
     DecayCurve,
+    LibraryRules,
     PublicSizes,
     decay,
+    library_rules,
     sizes,
 )
 from attnlab.rank.study.questions_adversary import Adversary
@@ -209,11 +211,17 @@ def size_cell() -> Cell:
     return sizes(PublicSizes())
 
 
+def library_cell() -> Cell:
+    """Layers that PyTorch and xFormers accept."""
+    return library_rules(LibraryRules())
+
+
 def cells(scale: Scale, seed: int) -> list[Cell]:
     """All of them, the fastest first: a run that is stopped early has those."""
     biases: tuple[Construction, ...] = ("biased", "biased as printed", "concatenated")
     planned = chain(
-        [vote_below_bound(), size_cell(), features_cell(), distance_cell(), identity_cell(seed)],
+        [vote_below_bound(), size_cell(), library_cell(), features_cell(), distance_cell()],
+        [identity_cell(seed)],
         [theorem_2_high_accuracy(), theorem_4(), theorem_4(near_full=True)],
         [theorem_2_high_dimension(), theorem_2_high_dimension(rank_one=True)],
         [coordinate_cell(seed), single_head_cell(seed), theorem_4_layer(seed)],

@@ -22,9 +22,9 @@ INTRODUCTION = (
     Statement(
         "library-defaults",
         "Section 1",
-        "remark",
+        "sentence",
         "PyTorch and xFormers fix H = d/r in their code.",
-        reason="A citation of two libraries as they were in 2024; it says nothing about attention.",
+        ("library-defaults",),
     ),
     Statement(
         "habitual-ranks",

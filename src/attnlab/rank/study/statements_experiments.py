@@ -45,6 +45,7 @@ EXPERIMENTS = (
         "For L > 1 low rank does better than with one layer, and is still considerably worse than "
         "full rank, even with more parameters.",
         ("figure-1-depth", "figure-1-deep-low-rank"),
+        beside=("figure-1-best-rate",),
     ),
     Statement(
         "figure-1-five-layers",
@@ -52,6 +53,7 @@ EXPERIMENTS = (
         "figure",
         "The standard five-layer model (d² parameters per layer) has difficulties in training.",
         ("figure-1-five-layers",),
+        beside=("five-layers-best-rate",),
     ),
     Statement(
         "figure-1-best-and-worst",
