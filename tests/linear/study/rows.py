@@ -21,6 +21,7 @@ from attnlab.linear.study import (
     questions_ridges,
     questions_state,
 )
+from attnlab.linear.study.cells import run_orders
 from attnlab.linear.study.questions_networks import (
     FAMILIES,
     AxisLossRow,
@@ -211,6 +212,7 @@ ROWS: dict[str, Callable] = {
             c.precision / 2,
         )
     ],
+    "linear_orders": lambda c: list(run_orders(c).rows),
     "linear_rates": lambda c: [
         questions_constructions.RatesFound(
             0.915, 0.915, 4 / 9, 0.75, 0.75, 1e-16, 0.5, 1.0, 1.22, 0.99

@@ -53,7 +53,7 @@ def estimate(row):
 def theory(seed):
     """The theorems' cells as `quick` runs them."""
     kinds = ("state", "cosine", "least_squares", "rates", "rescaling", "step_size", "readings")
-    kinds += ("rescaled", "known_noise")
+    kinds += ("rescaled", "known_noise", "orders")
     wanted = [c for c in grids.cells("quick", seed) if c.kind.name.removeprefix("linear_") in kinds]
     found = {cell.key: cell.kind.run(cell.config) for cell in wanted}
     rows = {key: list(getattr(each, "rows", [each])) for key, each in found.items()}

@@ -107,6 +107,11 @@ BROKEN = {
         to("rates", log_slope=2.0),
         to("rates", log_log_slope=2.0),
     ],
+    "newton": [
+        ("orders", lambda c, r: {"steps": 2 * r.steps} if r.method == "Newton" else {}),
+        ("orders", lambda c, r: {"steps": r.digits} if r.method == "GD++" else {}),
+        ("orders", lambda c, r: {"steps": len(str(r.digits))} if "any" in r.method else {}),
+    ],
     "lemma-a.2": [to("rates", unit_step=1.01)],
     "lemma-a.2-best-step": [to("rates", step_error=1e-3), to("rates", step_beyond=1.5)],
     "lemma-a.3": [

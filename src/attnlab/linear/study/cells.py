@@ -13,6 +13,8 @@ from attnlab.lab.cell import CellKind, Outcome, Tolerance
 from attnlab.linear.study.questions_constructions import (
     LeastSquaresFound,
     LeastSquaresNetwork,
+    OrderRow,
+    Orders,
     Rates,
     RatesFound,
     Rescaling,
@@ -79,6 +81,18 @@ def run_rates(config: Rates) -> RatesFound:
     from attnlab.linear.study import compute_constructions
 
     return compute_constructions.rates(config)
+
+
+def run_orders(config: Orders) -> Outcome[OrderRow]:
+    from attnlab.linear.theory.orders import STEPS
+
+    return Outcome(
+        [
+            OrderRow(method, digits, steps(config.kappa, digits))
+            for method, steps in STEPS.items()
+            for digits in (10, 100, 1000, 10_000, 100_000)
+        ]
+    )
 
 
 def run_rescaling(config: Rescaling) -> RescalingFound:
@@ -175,6 +189,7 @@ least_squares = CellKind(
     tolerance=Tolerance(1e-6, 1e-9),
 )
 rates = CellKind("linear_rates", Rates, RatesFound, run_rates, version=2)
+orders = CellKind("linear_orders", Orders, OrderRow, run_orders)
 rescaling = CellKind("linear_rescaling", Rescaling, RescalingFound, run_rescaling, version=3)
 step_size = CellKind("linear_step_size", StepSize, StepSizeFound, run_step_size, version=2)
 
@@ -205,6 +220,7 @@ KINDS = (
     cosine,
     least_squares,
     rates,
+    orders,
     rescaling,
     step_size,
 )

@@ -23,6 +23,7 @@ from attnlab.linear.study.cells import (
     iterations,
     least_squares,
     matrices,
+    orders,
     rates,
     rescaling,
     state_check,
@@ -35,6 +36,7 @@ from attnlab.linear.study.cells import readings as single_layers
 from attnlab.linear.study.cells import rescaled as scaled_ridge
 from attnlab.linear.study.questions_constructions import (
     LeastSquaresNetwork,
+    Orders,
     Rates,
     Rescaling,
     StepSize,
@@ -216,6 +218,11 @@ def least_squares_cells(seed: int) -> list[Cell]:
     ]
 
 
+def convergence_orders() -> Cell:
+    """The steps that Theorem 5.1's network and other methods need."""
+    return orders(Orders())
+
+
 def scalar_rates() -> Cell:
     """The scalar recursion of Theorem 5.1."""
     return rates(Rates())
@@ -249,7 +256,13 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
         cosines(scale, seed),
         least_squares_cells(seed),
         [readings(seed), rescaled(seed), known_noise(seed)],
-        [scalar_rates(), heat_map(), noiseless(scale), iterative(scale, seed)],
+        [
+            convergence_orders(),
+            scalar_rates(),
+            heat_map(),
+            noiseless(scale),
+            iterative(scale, seed),
+        ],
         *(rescalings(sigma, scale, seed) for sigma in (*LEVELS, THIRD)),
         step_sizes(seed),
         noisy_step_sizes(seed),

@@ -83,6 +83,27 @@ class RatesFound:
 
 
 @dataclass(frozen=True)
+class Orders:
+    """The steps that iterative methods need for least squares, by the digits of the answer."""
+
+    kappa: float = 10.0
+    """Largest over smallest eigenvalue of Sigma, above 1."""
+
+    def __post_init__(self) -> None:
+        if arguments.positive("kappa", self.kappa) <= 1:
+            raise UserError(f"kappa must be a finite number above 1, got {self.kappa!r}.")
+
+
+@dataclass(frozen=True)
+class OrderRow:
+    """The least number of steps of one method for the relative error 10^-digits."""
+
+    method: str
+    digits: int
+    steps: int
+
+
+@dataclass(frozen=True)
 class Rescaling:
     """The two-layer network of Theorem 5.2 at one noise level and context length."""
 

@@ -238,9 +238,10 @@ DIAGONAL = (
     Statement(
         "newton",
         "Section 5.1",
-        "remark",
-        "Such a rate is typical of second-order methods such as Newton's.",
-        reason="A remark about other algorithms.",
+        "sentence",
+        "The rate O(log log 1/ε) is usually reached by second-order methods only, such as "
+        "Newton's.",
+        ("newton",),
     ),
     Statement(
         "rescaling",
