@@ -109,6 +109,13 @@ BROKEN = {
         ("worst_entries", {"softmax_spike": 0.4}),
         ("worst_entries", {"softmax_other": lambda config, f: 2 * f}),
     ],
+    "linear-cost": [
+        ("work", {"linear": lambda config, count: count * config.n}),
+        ("work", {"linear_entries": lambda config, count: config.n**2}),
+        ("work", {"softmax": lambda config, count: count // config.n}),
+        ("work", {"linear_error": 1e-3}),
+        ("work", {"softmax_error": 1e-3}),
+    ],
     "fact-a.1": [("tensor_form", {"softmax_error": 1e-3}), ("tensor_form", {"linear_error": 1e-3})],
     "claim-c.3": [("tensor_form", {"linear_error": 1e-3})],
     "claim-c.5": [

@@ -16,6 +16,7 @@ from attnlab.separation.study import (
     claims_panels,
     claims_regression,
     claims_theorems,
+    claims_work,
 )
 from attnlab.separation.study.cells_attention import attention
 from attnlab.separation.study.cells_lemmas import sign_sums, sign_tail, tensor_form, worst_entries
@@ -24,6 +25,7 @@ from attnlab.separation.study.cells_regression import regression
 from attnlab.separation.study.cells_rows import spike_rows
 from attnlab.separation.study.cells_theorem import least_dimension, theorem
 from attnlab.separation.study.cells_widths import widths
+from attnlab.separation.study.cells_work import work
 from attnlab.separation.study.figures_sweeps import SWEEPS
 from attnlab.separation.study.figures_theorem import THEOREM
 from attnlab.separation.study.figures_theory import MAPS, THEORY
@@ -54,6 +56,7 @@ study = Study(
         least_dimension,
         spike_rows,
         widths,
+        work,
     ),
     cells=cells,
     figures=(*SWEEPS, *THEOREM, *MAPS, *THEORY),
@@ -63,6 +66,7 @@ study = Study(
         *claims_regression.CLAIMS,
         *claims_panels.CLAIMS,
         *claims_experiment.CLAIMS,
+        *claims_work.CLAIMS,
     ),
     statements=STATEMENTS,
     evidence=Path(__file__).parents[1] / "evidence",
