@@ -4,7 +4,8 @@ Source of the grids: Amsel, Yehudai, Bruna (arXiv 2407.16153), training experime
 settings of its table; `standard` the same panels at d = 16, and `quick` those few configurations
 of them that show the effects in a minute, with two seeds. In the 4000 steps of `standard`, three
 layers at the paper's rate of .01 learn to answer 0 and stay there (an error of 1.000 for all seeds
-of the seven configurations tried), so that more than one layer gets the rate .003.
+of the seven configurations tried), so that more than one layer gets the rate .003. `paper` keeps
+.01 for the figure, and trains deep networks of the standard width at lower rates besides.
 """
 
 from __future__ import annotations

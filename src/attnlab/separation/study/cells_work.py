@@ -45,7 +45,7 @@ def run_work(config: AttentionWork) -> AttentionWorkResult:
     given = (*rng.uniform(0.1, 1.0, (3, n, d)), *rng.uniform(0.1, 1.0, (2, d, d)))
     softmax, softmax_cost = softmax_work(*given)
     linear, linear_cost = linear_work(*given)
-    direct = attention_output(*given), attention_output(*given, "linear")
+    direct = attention_output(*given), attention_output(*given, kind="linear")
     errors = [
         float(np.abs(found - wanted).max() / np.abs(wanted).max())
         for found, wanted in zip((softmax, linear), direct, strict=True)
