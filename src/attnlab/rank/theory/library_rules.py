@@ -1,9 +1,9 @@
 """Which ranks the attention layers of PyTorch and xFormers let a user choose.
 
 Source: Amsel, Yehudai, Bruna (arXiv 2407.16153), Section 1, says that H = d/r is fixed in both. The
-rules are those of the constructors of `torch.nn.MultiheadAttention` (torch/nn/modules/
-activation.py, 1.x and 2.x) and of `xformers.components.MultiHeadDispatch` (xformers/components/
-multi_head_dispatch.py, 2022 to 2024). Neither library is needed here.
+rules are those of the constructors of `torch.nn.MultiheadAttention` (torch/nn/modules/activation.py
+of pytorch at 691d5f4b) and of `xformers.components.MultiHeadDispatch` (xformers/components/
+multi_head_dispatch.py of xformers at afbdb209). Neither library is needed here.
 """
 
 from collections.abc import Callable
