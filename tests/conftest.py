@@ -27,10 +27,14 @@ TYPE_CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=Tru
 
 # XLA's optimiser takes a third of the suite's processor time, and no fact depends on it: programs
 # are compiled at level 1 unless ATTNLAB_TEST_OPTIMISED is set (at level 0 they run so much slower
-# that it costs more). Set before JAX is imported.
+# that it costs more), by the older code generator and in one piece. Set before JAX is imported.
+COMPILED_QUICKLY = (
+    "--xla_backend_optimization_level=1",
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_parallel_codegen_split_count=1",
+)
 if "ATTNLAB_TEST_OPTIMISED" not in os.environ:
-    given = os.environ.get("XLA_FLAGS", "")
-    os.environ["XLA_FLAGS"] = f"{given} --xla_backend_optimization_level=1".strip()
+    os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), *COMPILED_QUICKLY]).strip()
 
 # Before any of these modules is imported: an import that came first would go unchecked.
 jaxtyping.install_import_hook(SHAPE_CHECKED, TYPE_CHECKER)

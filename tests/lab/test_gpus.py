@@ -11,7 +11,7 @@ from attnlab.lab.catalog import load_study
 from attnlab.lab.gpus import chosen_gpus, visible_gpus
 from attnlab.lab.processes import Processes, Waiting
 from attnlab.lab.provenance import read_runs
-from attnlab.lab.seats import EXPECTED, beside_gpus, on_gpu, seats
+from attnlab.lab.seats import EXPECTED, THREADS, beside_gpus, on_gpu, seats
 from attnlab.lab.task import Task
 
 # Cells of each device that answer with what their worker sees. Those of one group wait for each
@@ -96,7 +96,7 @@ def test_every_worker_sees_its_own_device_and_takes_the_cells_of_it(studies, mon
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
     monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "true")
     given = tasks(studies, on_gpu=2, on_cpu=1, group=3)
-    places = [unchecked(on_gpu("0")), unchecked(on_gpu("GPU-b")), beside_gpus(0)]
+    places = [unchecked(on_gpu("0")), unchecked(on_gpu("GPU-b")), beside_gpus(0, 1)]
     with Processes(places, studies) as engine:
         found = answers(list(engine.run(given)), given)
     assert sorted(found) == [
@@ -116,7 +116,7 @@ def test_without_gpus_every_worker_takes_every_cell(studies):
 
 def test_a_worker_begins_with_the_cells_that_only_it_can_take(studies):
     given = tasks(studies, on_gpu=2, on_cpu=2, on_any=1)
-    gpu, cpu = on_gpu("0"), beside_gpus(0)
+    gpu, cpu = on_gpu("0"), beside_gpus(0, 1)
     waiting = Waiting(given)
     for seat, kinds in ((gpu, ["on_gpu", "on_gpu", "on_any"]), (cpu, ["on_cpu", "on_cpu"])):
         taken = iter(lambda seat=seat: waiting.take(seat.takes), None)
@@ -133,7 +133,7 @@ def test_a_long_cell_begins_first(toy):
 
 def test_a_worker_whose_gpu_is_not_there_says_so_in_one_sentence(studies):
     given = tasks(studies, on_gpu=2)
-    with Processes([on_gpu("99"), beside_gpus(0)], studies) as engine:
+    with Processes([on_gpu("99"), beside_gpus(0, 1)], studies) as engine:
         assert engine.name == "1 GPU and 1 process"
         with pytest.raises(UserError, match=r"^GPU 99 cannot be used: JAX .*\.$") as refused:
             list(engine.run(given))
@@ -175,6 +175,18 @@ def test_gpus_are_numbered_as_every_program_numbers_the_visible_ones():
     assert chosen_gpus("1", ("2", "GPU-b")) == ("GPU-b",)
     assert chosen_gpus("1,0", ("2", "GPU-b")) == ("GPU-b", "2")
     assert [seat.name for seat in seats(2, ("1",))] == ["GPU 1", "process 0", "process 1"]
+
+
+@pytest.mark.parametrize(
+    ("cores", "workers", "gpus", "threads"), [(16, 4, (), 4), (16, 5, ("0",), 3), (2, 4, (), 1)]
+)
+def test_worker_processes_share_the_cores(cores, workers, gpus, threads, monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    monkeypatch.delenv(THREADS, raising=False)
+    own = [seat for seat in seats(workers, gpus) if not seat.has_gpu]
+    assert [seat.surroundings()[THREADS] for seat in own] == [str(threads)] * workers
+    monkeypatch.setenv(THREADS, "7")  # what a user chose stays
+    assert {seat.surroundings()[THREADS] for seat in seats(workers, gpus)} == {"7"}
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from attnlab.lab.needs import Device
 EXPECTED = "ATTNLAB_WORKER_GPU"  # set for a worker that must find a GPU
 # Memory of a GPU is taken as it is needed: several processes may share one.
 SHARING = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+THREADS = "NPROC"  # the threads that XLA starts on a processor, by default one per core
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,17 @@ class Seat:
         return {name: value for name, value in changed.items() if value is not None}
 
 
-def anywhere(number: int) -> Seat:
+def anywhere(number: int, threads: int) -> Seat:
     """A worker that takes every cell and sees what this process sees."""
-    sharing = {name: os.environ.get(name, value) for name, value in SHARING.items()}
-    return Seat(f"process {number}", ("gpu", "cpu", "any"), sharing)
+    sharing = {**SHARING, THREADS: str(threads)}
+    kept = {name: os.environ.get(name, value) for name, value in sharing.items()}
+    return Seat(f"process {number}", ("gpu", "cpu", "any"), kept)
 
 
-def beside_gpus(number: int) -> Seat:
+def beside_gpus(number: int, threads: int) -> Seat:
     """A worker for the cells that belong on a processor; it sees no GPU."""
-    return Seat(f"process {number}", ("cpu", "any"), {"JAX_PLATFORMS": "cpu", VISIBLE: ""})
+    kept = {"JAX_PLATFORMS": "cpu", VISIBLE: "", THREADS: os.environ.get(THREADS, str(threads))}
+    return Seat(f"process {number}", ("cpu", "any"), kept)
 
 
 def on_gpu(name: str) -> Seat:
@@ -71,7 +74,12 @@ def on_gpu(name: str) -> Seat:
 
 
 def seats(workers: int, gpus: Sequence[str] = ()) -> tuple[Seat, ...]:
-    """One worker per GPU and `workers` processes without one."""
+    """One worker per GPU and `workers` processes without one, which share the cores.
+
+    With a thread per core in each, two processes on two cores took a fifth more processor time for
+    the same bytes, and thirteen beside a GPU made its steps 1.8 times as long.
+    """
+    threads = max(1, ((os.cpu_count() or 1) - len(gpus)) // max(1, workers))
     if not gpus:
-        return tuple(map(anywhere, range(workers)))
-    return (*map(on_gpu, gpus), *map(beside_gpus, range(workers)))
+        return tuple(anywhere(number, threads) for number in range(workers))
+    return (*map(on_gpu, gpus), *(beside_gpus(number, threads) for number in range(workers)))

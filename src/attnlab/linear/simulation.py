@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from attnlab import arguments
+from attnlab.compiling import fast_compile
 from attnlab.errors import UserError
 from attnlab.linear.models.network import Network
 from attnlab.linear.models.predictors import (
@@ -226,7 +227,7 @@ def drawn_blocks(
         yield drawn, min(block, samples - start)
 
 
-@eqx.filter_jit
+@fast_compile
 def _draw(problem, key, start, sigma, block, tokens, dtype):
     keys = jax.vmap(jax.random.fold_in, (None, 0))(key, start + jnp.arange(block))
 
