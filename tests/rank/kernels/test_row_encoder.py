@@ -230,7 +230,8 @@ def test_what_the_kernels_serve():
         {"mlp": 2040},
     ):
         assert not serves(dataclasses.replace(paper, **options), 256, 16)
-    assert not any(serves(paper, 256, n) for n in (4, 24, 256))
-    assert not serves(low, 256, 64)
+    assert not any(serves(paper, 256, n) for n in (4, 24, 48))
+    assert all(serves(dataclasses.replace(paper, rank=r), 256, 256) for r in (1, 8, 64))
+    assert serves(low, 256, 64)
     assert not serves(low, 3, 4)
     assert (tile_of(48, 64), tile_of(48, 8), tile_of(64, 64)) == (16, 8, 64)

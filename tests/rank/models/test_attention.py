@@ -20,7 +20,7 @@ from attnlab.rank.models.choices import SCORES
 from attnlab.rank.models.head_products import attend
 from tests.rank.models import numpy_encoder as oracle
 from tests.rank.models.numpy_encoder import difference, generator, matrices, points
-from tests.rank.quickly import OPTIONS, filter_quickly
+from tests.rank.quickly import OPTIONS, filter_quickly, quickly
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
@@ -182,3 +182,30 @@ def test_wrong_shapes_and_options_are_named(unchecked):
         masked.attend(X[:1])
     with pytest.raises(UserError, match=r"^self_mask must be False in cross-attention, got True"):
         masked.attend(X, X)
+
+
+@pytest.mark.parametrize(
+    "most",
+    [pytest.param(4 * 6 * 6 * 3 * 8 // 2, id="heads"), pytest.param(2 * 6 * 3 * 8, id="queries")],
+)
+@pytest.mark.parametrize("scores", ["softmax", "linear"])
+def test_blocks_of_heads_and_queries_change_nothing(seed, monkeypatch, most, scores):
+    rng = np.random.default_rng(seed)
+    q, k, v, g = (jnp.asarray(rng.standard_normal((4, 2, 6, 3))) for _ in range(4))
+
+    def run():
+        @quickly
+        def both(q, k, v):
+            mixed, pull = jax.vjp(
+                lambda *arrays: attend(*arrays, scores=scores, self_mask=True, products="dot"),
+                q, k, v,
+            )  # fmt: skip
+            return mixed, *pull(g)
+
+        return both(q, k, v)
+
+    whole = run()
+    monkeypatch.setattr(head_products, "BLOCK", most)
+    assert head_products.block_of(4, 6, 6, 3, 8) == ((2, 6) if most > 6 * 6 * 3 * 8 else (1, 2))
+    for left, right in zip(run(), whole, strict=True):
+        np.testing.assert_allclose(left, right, rtol=0, atol=1e-13)

@@ -1,10 +1,11 @@
 """How the GPU kernels of the encoder are launched, and how their work is divided into programs.
 
 A kernel is written in Pallas and compiled by Triton. Without a GPU the same kernel runs as plain
-JAX, slowly, for tests. What the kernels compute is in `attention_pallas`, `norm_pallas` and
-`perceptron_pallas`.
+JAX, slowly, for tests. What the kernels compute is in `attention_pallas`, `blocked_attention`,
+`rank_one_attention`, `norm_pallas` and `perceptron_pallas`.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,8 @@ from jaxtyping import Array
 
 SIDE = 16
 """The smallest side of a tile that Triton multiplies."""
+
+LOG2_E = math.log2(math.e)
 
 
 @dataclass(frozen=True)
@@ -44,13 +47,18 @@ class Program:
 
 @dataclass(frozen=True)
 class Programs:
-    """How each kernel is divided: the fastest choices timed on an H200 (benchmarks/RESULTS.md)."""
+    """How each kernel is divided: the fastest choices timed on an H200 (benchmarks/RESULTS.md).
+
+    `blocks` and `blocks_backward` are of attention on long sequences.
+    """
 
     attention: Program = Program(stages=1)
     attention_backward: Program = Program(stages=1)
     norm: Program = Program(rows=16, warps=1, stages=1)
     perceptron: Program = Program()
     perceptron_backward: Program = Program(splits=4)
+    blocks: Program = Program(stages=2)
+    blocks_backward: Program = Program(stages=2)
 
 
 PROGRAMS = Programs()
@@ -135,6 +143,22 @@ def dot(left: Array, right: Array, axes: tuple[int, int] = (1, 0), dtype: Any = 
         preferred_element_type=wide if on_cpu else dtype,
     )
     return product.astype(dtype)
+
+
+def exp2(x: Array) -> Array:
+    """2^x inside of a kernel: one instruction of a GPU, which takes denormal results for zeros."""
+    if jax.default_backend() == "cpu" or x.dtype != jnp.float32:
+        return jnp.exp2(x)
+    from jax.experimental.pallas import triton
+
+    (power,) = triton.elementwise_inline_asm(
+        "ex2.approx.ftz.f32 $0, $1;",
+        args=[x],
+        constraints="=f,f",
+        pack=1,
+        result_shape_dtypes=[jax.ShapeDtypeStruct(x.shape, x.dtype)],
+    )
+    return power
 
 
 def _triton(program: Program):

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from attnlab.rank.kernels.attention_pallas import attend_rows, attend_rows_backward
+from attnlab.rank.kernels.blocked_attention import attend_blocks, attend_blocks_backward
 from attnlab.rank.kernels.kernel_launch import Programs, dot
 from attnlab.rank.kernels.norm_pallas import residual_norm, residual_norm_backward
 from attnlab.rank.kernels.perceptron_pallas import perceptron, perceptron_backward
@@ -41,6 +42,9 @@ class Options:
     norm: str
     programs: Programs
 
+
+SHORT = 32
+"""The most points of a sequence whose pairs a program holds at once; longer ones go in blocks."""
 
 Points = tuple[Float[Array, "points d"], Float[Array, "points d"]]
 
@@ -77,29 +81,42 @@ def _attention_forward(options, points, QKV, bias, O, output_bias, gain):  # noq
     QKV, O = QKV.astype(dtype), O.astype(dtype)  # noqa: E741
     qkv = dot(rounded, QKV, (1, 1), dtype).reshape(-1, options.length, *heads)
     bias = bias.reshape(heads)
-    mixed = attend_rows(
-        qkv, bias, options.scale, options.self_mask, options.programs.attention
-    ).reshape(len(x), -1)
+    mask, programs, kept = options.self_mask, options.programs, None
+    if options.length > SHORT:
+        mixed, kept = attend_blocks(qkv, bias, options.scale, mask, programs.blocks)
+    else:
+        mixed = attend_rows(qkv, bias, options.scale, mask, programs.attention)
+    mixed = mixed.reshape(len(x), -1)
     z, *out = residual_norm(
         options.norm, x, dot(mixed, O), output_bias, gain, dtype, options.programs.norm
     )
-    return (out[0], out[1]), (rounded, qkv, mixed, z, QKV, bias, O, gain)
+    return (out[0], out[1]), (rounded, qkv, mixed, kept, z, QKV, bias, O, gain)
 
 
 def _attention_backward(options, saved, g):
-    rounded, qkv, mixed, z, QKV, bias, O, gain = saved  # noqa: E741
+    rounded, qkv, mixed, kept, z, QKV, bias, O, gain = saved  # noqa: E741
     dz, rounded_dz, *by_norm = residual_norm_backward(
         options.norm, z, gain, g, options.programs.norm
     )
-    dmixed = dot(rounded_dz, O, (1, 1), rounded.dtype)
-    dqkv, bias_sums = attend_rows_backward(
-        qkv,
-        bias,
-        dmixed.reshape(*qkv.shape[:2], *qkv.shape[3:]),
-        options.scale,
-        options.self_mask,
-        options.programs.attention_backward,
-    )
+    outputs = *qkv.shape[:2], *qkv.shape[3:]
+    dmixed = dot(rounded_dz, O, (1, 1), rounded.dtype).reshape(outputs)
+    mask, programs = options.self_mask, options.programs
+    if options.length > SHORT:
+        dqkv, sums = attend_blocks_backward(
+            qkv,
+            bias,
+            mixed.reshape(outputs),
+            kept,
+            dmixed,
+            options.scale,
+            mask,
+            programs.blocks_backward,
+        )
+        bias_sums = jnp.sum(sums, axis=1)
+    else:
+        dqkv, bias_sums = attend_rows_backward(
+            qkv, bias, dmixed, options.scale, mask, programs.attention_backward
+        )
     dqkv = dqkv.reshape(len(z), -1)
     return (
         (dz, dot(dqkv, QKV, dtype=rounded.dtype)),

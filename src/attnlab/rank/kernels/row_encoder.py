@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from attnlab.rank.kernels.attention_pallas import MOST_PRODUCTS
 from attnlab.rank.kernels.kernel_launch import PROGRAMS, SIDE, Programs
 from attnlab.rank.kernels.row_blocks import Options, attention_sublayer, perceptron_sublayer
 
@@ -18,7 +17,11 @@ WIDEST = 128
 
 
 def serves(shape: Any, batch: int, n: int) -> bool:
-    """Whether the kernels can compute `batch` sequences of n points with this `EncoderShape`."""
+    """Whether the kernels can compute `batch` sequences of n points with this `EncoderShape`.
+
+    Sequences of up to `row_blocks.SHORT` points go through `attention_pallas`, longer ones in
+    blocks through `blocked_attention`. Neither keeps an attention weight.
+    """
     powers_of_two = all(size & (size - 1) == 0 for size in (shape.width, shape.rank, n))
     low = shape.rank < SIDE
     return (
@@ -27,7 +30,6 @@ def serves(shape: Any, batch: int, n: int) -> bool:
         and powers_of_two
         and SIDE <= shape.width <= WIDEST
         and (low or n >= SIDE)
-        and n * n * (shape.rank if low else 1) <= MOST_PRODUCTS
         and batch * n % SIDE == 0
         and shape.mlp % SIDE == 0
     )

@@ -3,7 +3,8 @@
 Heads of rank 8 on 16 points are products of 16 x 8 by 8 x 16 matrices, too small for a matrix
 library: the call costs more than the arithmetic. Here the short sums are written out term by term,
 so that the compiler generates loops over the last axis, the batch of b sequences; the derivative
-is written out in the same way. Longer sums are left to matrix products.
+is written out in the same way. Longer sums are left to matrix products. Where the attention weights
+of all heads are more than `BLOCK` bytes they are computed in blocks, and again for the derivative.
 """
 
 from collections.abc import Callable
@@ -22,6 +23,7 @@ Biases = tuple[Float[Array, "H r"] | None, Float[Array, "H r"] | None, Float[Arr
 UNROLLED_POINTS = 32  # the longest sums that "auto" writes out: the compile time grows with them
 UNROLLED_RANK = 16
 CACHE = 1 << 18  # bytes of attention weights that fit into a core's second cache with all the rest
+BLOCK = 1 << 27  # the most bytes of attention weights at once, per member of a population
 
 
 def attend(
@@ -48,16 +50,67 @@ def attend(
     products
         "unrolled" writes short sums out, "dot" uses matrix products, "auto" chooses by size.
     """
-    if products == "auto":
-        short = max(q.shape[2], k.shape[2]) <= UNROLLED_POINTS
-        low = max(q.shape[1], v.shape[1]) <= UNROLLED_RANK
-        products = "unrolled" if short and low else "dot"
-    if products == "unrolled":
+    if written_out(products, max(q.shape[2], k.shape[2]), max(q.shape[1], v.shape[1])):
         return _unrolled(scores, self_mask, q, k, v, biases)
     q, k, v = (_biased(array, bias) for array, bias in zip((q, k, v), biases, strict=True))
+    if weight_bytes(*q.shape[::2], k.shape[2], q.shape[3], q.dtype.itemsize) <= BLOCK:
+        return _dot(scores, self_mask, q, k, v)
+    return _dot_in_blocks(scores, self_mask, q, k, v)
+
+
+def written_out(products: Products, points: int, rank: int) -> bool:
+    """Whether the sums over this many points and ranks are written out."""
+    short = points <= UNROLLED_POINTS and rank <= UNROLLED_RANK
+    return products == "unrolled" or (products == "auto" and short)
+
+
+def weight_bytes(heads: int, queries: int, keys: int, sequences: int, number: int) -> int:
+    """Bytes of the attention weights of all heads, at `number` bytes each."""
+    return heads * queries * keys * sequences * number
+
+
+def block_of(heads: int, queries: int, keys: int, sequences: int, number: int) -> tuple[int, int]:
+    """Heads and queries whose attention weights are computed at once: divisors of those given.
+
+    They are the most whose weights have at most `BLOCK` bytes: whole heads where one fits.
+    """
+    row = weight_bytes(1, 1, keys, sequences, number)
+    few = _divisor(heads, BLOCK // (row * queries))
+    return few, _divisor(queries, BLOCK // (row * few))
+
+
+def _divisor(size: int, most: int) -> int:
+    """The largest divisor of `size` that is at most `most`, and 1 at least."""
+    return max(count for count in range(1, max(1, min(most, size)) + 1) if size % count == 0)
+
+
+def _dot(
+    scores: Scores, self_mask: bool, q: Array, k: Array, v: Array, first: Any = 0
+) -> Float[Array, "H v m b"]:
+    """By matrix products; query 0 is point `first`."""
     s = jnp.einsum("hrib,hrjb->hijb", q, k, precision="highest")
-    w = _normalised(scores, s, self_mask, _whole_max, _whole_sum)
+    w = _normalised(scores, s, self_mask, _whole_max, _whole_sum, first)
     return jnp.einsum("hijb,hvjb->hvib", w, v, precision="highest")
+
+
+def _dot_in_blocks(scores: Scores, self_mask: bool, q: Array, k: Array, v: Array) -> Array:
+    """The same for some heads and queries at a time; no weight is kept for the derivative."""
+    heads, rank, points, b = q.shape
+    few, rows = block_of(heads, points, k.shape[2], b, q.dtype.itemsize)
+
+    def some_heads(part: tuple[Array, Array, Array]) -> Array:
+        q, k, v = part
+
+        @jax.checkpoint
+        def some_queries(at: tuple[Array, Array]) -> Array:
+            return _dot(scores, self_mask, at[1], k, v, at[0])
+
+        parts = jnp.moveaxis(q.reshape(few, rank, -1, rows, b), 2, 0)
+        mixed = jax.lax.map(some_queries, (jnp.arange(0, points, rows), parts))
+        return jnp.moveaxis(mixed, 0, 2).reshape(few, v.shape[1], points, b)
+
+    parts = tuple(array.reshape(-1, few, *array.shape[1:]) for array in (q, k, v))
+    return jax.lax.map(some_heads, parts).reshape(heads, v.shape[1], points, b)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0, 1))
@@ -120,14 +173,14 @@ def _by_heads(
 ) -> tuple[Array, ...]:
     """`function` of the arrays with their biases added.
 
-    On a CPU it is applied to a few heads at a time, whose scores stay in the cache.
+    It is applied to a few heads at a time, whose scores on a CPU stay in the cache.
     """
     q, k = arrays[:2]
-    heads, bytes_per_head = len(q), q.shape[2] * k.shape[2] * q.shape[3] * q.dtype.itemsize
-    if jax.default_backend() != "cpu" or heads * bytes_per_head <= CACHE:
+    heads, most = len(q), CACHE if jax.default_backend() == "cpu" else BLOCK
+    bytes_per_head = weight_bytes(1, q.shape[2], k.shape[2], q.shape[3], q.dtype.itemsize)
+    if heads * bytes_per_head <= most:
         return function(*map(_biased, arrays, biases))
-    most = max(1, CACHE // bytes_per_head)
-    few = max(count for count in range(1, most + 1) if heads % count == 0)
+    few = _divisor(heads, most // bytes_per_head)
 
     def some_heads(at: tuple[Array, Any]) -> tuple[Array, ...]:
         # The compiler repeats a cheap operation such as a slice in every term that reads it, and
@@ -149,8 +202,8 @@ def _unrolled_weights(scores: Scores, self_mask: bool, q: Array, k: Array) -> Ar
     return _normalised(scores, _over_rank(q, k), self_mask, _unrolled_max, _unrolled_sum)
 
 
-def _normalised(scores: Scores, s: Array, self_mask: bool, largest, total) -> Array:
-    own = _own(s) if self_mask else None
+def _normalised(scores: Scores, s: Array, self_mask: bool, largest, total, first: Any = 0) -> Array:
+    own = _own(s, first) if self_mask else None
     if scores == "linear":
         return s if own is None else jnp.where(own, 0, s)
     if own is not None:
@@ -160,8 +213,9 @@ def _normalised(scores: Scores, s: Array, self_mask: bool, largest, total) -> Ar
     return u * (1 / total(u))
 
 
-def _own(s: Array) -> Bool[Array, "H m n b"]:
-    return jnp.broadcast_to(jnp.eye(s.shape[1], s.shape[2], dtype=bool)[None, :, :, None], s.shape)
+def _own(s: Array, first: Any = 0) -> Bool[Array, "H m n b"]:
+    own = first + jnp.arange(s.shape[1])[:, None] == jnp.arange(s.shape[2])[None]
+    return jnp.broadcast_to(own[None, :, :, None], s.shape)
 
 
 def _over_rank(
