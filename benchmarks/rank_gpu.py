@@ -26,9 +26,9 @@ from attnlab.rank.models.encoder_shape import EncoderShape
 POINTS, SEEDS, LAYERS, RANKS, PAPER_STEPS = 16, 5, (1, 3, 5), (1, 2, 4, 8, 16, 32, 64), 100_000
 
 
-def batch(key, size: int, d: int):
-    """Uniform points on the sphere and, for each, the farthest of its sequence."""
-    x = jax.random.normal(key, (size, POINTS, d))
+def batch(key, size: int, d: int, n: int = POINTS):
+    """Uniform points on the sphere and, for each, the farthest of its sequence of n."""
+    x = jax.random.normal(key, (size, n, d))
     x = x / jnp.linalg.norm(x, axis=-1, keepdims=True)
     farthest = jnp.argmin(jnp.einsum("bid,bjd->bij", x, x, precision="highest"), axis=-1)
     return x, jnp.take_along_axis(x, farthest[..., None], axis=1)
@@ -58,7 +58,7 @@ def rates(size: int, length: int) -> tuple[dict[str, float], float]:
     return found, 8 * length / min(timed(lambda: copy(a)) for _ in range(5))
 
 
-def products(shape: EncoderShape, batch_size: int) -> list[tuple[float, float]]:
+def products(shape: EncoderShape, batch_size: int, n: int = POINTS) -> list[tuple[float, float]]:
     """Operations and bytes of everything that one step of one model cannot do without.
 
     A product reads its factors and writes its result once, four bytes per number, in bfloat16 two;
@@ -66,7 +66,7 @@ def products(shape: EncoderShape, batch_size: int) -> list[tuple[float, float]]:
     output's gradient and writes three; AdamW reads parameter, gradient and two moments and writes
     three. The first block's input needs no gradient.
     """
-    points, d, inner = POINTS * batch_size, shape.width, shape.heads * shape.rank
+    points, d, inner = n * batch_size, shape.width, shape.heads * shape.rank
     size = 2 if shape.matmul == "bfloat16" else 4
 
     def product(k: int, m: int, n: int) -> tuple[float, float]:
@@ -81,21 +81,32 @@ def products(shape: EncoderShape, batch_size: int) -> list[tuple[float, float]]:
             step += [product(k, m, points), product(k, points, m)]
             if layer or (k, m) != (3 * inner, d):
                 step.append(product(m, k, points))
-        mixing = 4.0 * points * POINTS * inner
-        moved = float(size * points * inner)
-        step += [(mixing, 4 * moved), (2.5 * mixing, 7 * moved)]
+        step += inside_heads(shape, batch_size, n)
     return [*step, (0.0, 28.0 * weights)]
 
 
+def inside_heads(shape: EncoderShape, batch_size: int, n: int) -> list[tuple[float, float]]:
+    """The part of `products` that is inside the heads of one layer: forward, and derivative."""
+    points, inner = n * batch_size, shape.heads * shape.rank
+    mixing = 4.0 * points * n * inner
+    moved = float((2 if shape.matmul == "bfloat16" else 4) * points * inner)
+    return [(mixing, 4 * moved), (2.5 * mixing, 7 * moved)]
+
+
 def trainer(
-    shape: EncoderShape, batch_size: int, steps: int, total: int = PAPER_STEPS, seeds: int = SEEDS
+    shape: EncoderShape,
+    batch_size: int,
+    steps: int,
+    total: int = PAPER_STEPS,
+    seeds: int = SEEDS,
+    n: int = POINTS,
 ):
     """(function of a state and of keys that makes `steps` of `total` steps, first state, keys)."""
     schedule = optax.warmup_cosine_decay_schedule(0, 0.01, total // 20, total)
     optimiser = optax.adamw(schedule, 0.9, 0.95, weight_decay=0)
 
     def member(model, moments, key):
-        x, target = batch(key, batch_size, shape.d)
+        x, target = batch(key, batch_size, shape.d, n)
         loss, gradient = batch_loss_and_gradient(model, x, target)
         updates, moments = optimiser.update(gradient, moments, model)
         return eqx.apply_updates(model, updates), moments, loss

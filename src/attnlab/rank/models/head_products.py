@@ -53,7 +53,8 @@ def attend(
     if written_out(products, max(q.shape[2], k.shape[2]), max(q.shape[1], v.shape[1])):
         return _unrolled(scores, self_mask, q, k, v, biases)
     q, k, v = (_biased(array, bias) for array, bias in zip((q, k, v), biases, strict=True))
-    if weight_bytes(*q.shape[::2], k.shape[2], q.shape[3], q.dtype.itemsize) <= BLOCK:
+    heads, _, queries, sequences = q.shape
+    if weight_bytes(heads, queries, k.shape[2], sequences, q.dtype.itemsize) <= BLOCK:
         return _dot(scores, self_mask, q, k, v)
     return _dot_in_blocks(scores, self_mask, q, k, v)
 
