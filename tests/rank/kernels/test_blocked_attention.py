@@ -90,3 +90,19 @@ def test_an_encoder_on_long_sequences_is_the_plain_one(seed):
     expected = weighted(lambda model, X: model.encode_batch(X))
     for left, right in zip(*map(jax.tree.leaves, (found, expected)), strict=True):
         assert difference(left, right) < 1e-10
+
+
+@pytest.mark.parametrize("rank", [1, 8])
+def test_the_kernels_are_translated_for_a_gpu(monkeypatch, rank):
+    # Triton's compiler is not here; the translation to its language is.
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    heads = 32 // rank, rank
+    sizes = [
+        jax.ShapeDtypeStruct((2, 64, 3, *heads), jnp.bfloat16),
+        jax.ShapeDtypeStruct((3, *heads), jnp.float32),
+        jax.ShapeDtypeStruct((2, 64, *heads), jnp.bfloat16),
+    ]
+    with jax.enable_x64(False):
+        traced = jax.jit(lambda *given: blocked(*given, True)).trace(*sizes)
+        translated = traced.lower(lowering_platforms=("cuda",)).as_text()
+    assert translated.count("triton") >= 2
