@@ -32,7 +32,7 @@ from attnlab.rank.kernels import row_encoder
 from attnlab.rank.kernels.attention_pallas import attend_rows, attend_rows_backward
 from attnlab.rank.kernels.blocked_attention import attend_blocks, attend_blocks_backward
 from attnlab.rank.kernels.kernel_launch import PROGRAMS, Program
-from attnlab.rank.kernels.row_blocks import SHORT
+from attnlab.rank.kernels.row_blocks import in_blocks
 from attnlab.rank.models.encoder_shape import EncoderShape
 from attnlab.rank.models.head_products import attend
 
@@ -125,7 +125,7 @@ def with_kernels(shape: EncoderShape, n: int, program: Program | None = None):
     scale = shape.scale
 
     def run(qkv, bias, g):
-        if n <= SHORT and program is None:
+        if program is None and not in_blocks(n):
             mixed = attend_rows(qkv, bias, scale, False, PROGRAMS.attention)
             dqkv, sums = attend_rows_backward(
                 qkv, bias, g, scale, False, PROGRAMS.attention_backward
@@ -187,7 +187,10 @@ def seconds_of_a_step(program, state, keys, steps: int) -> tuple[float, float]:
 
 def memory(program) -> float:
     """Gigabytes that the program takes, by its compiler."""
-    held = program.compiled.memory_analysis()
+    inside = getattr(program, "compiled", None)  # equinox wraps what JAX compiles
+    if inside is None:
+        return float("nan")
+    held = inside.memory_analysis()
     return (held.temp_size_in_bytes + held.argument_size_in_bytes) / 1e9
 
 
@@ -260,8 +263,8 @@ def hours(measured: dict[Panel, float]) -> None:
 
 # Rows, columns, warps and stages of programs for 256 points, and for 16.
 LONG = (64, 64, 4, 2), (64, 64, 4, 3), (64, 64, 8, 2), (128, 64, 8, 2), (32, 64, 4, 2)
-LONG += (64, 128, 4, 2), (32, 64, 2, 2)
-FEW = (32, 64, 1, 1), (32, 64, 2, 1), (32, 64, 4, 1), (32, 128, 4, 1)
+LONG += (64, 128, 4, 2), (128, 64, 4, 2)
+FEW = (32, 64, 1, 1), (32, 64, 4, 1), (32, 32, 2, 1), (32, 128, 8, 1)
 
 
 def tune() -> None:
@@ -305,9 +308,9 @@ def main() -> None:
         row_encoder.chosen = lambda shape, X: row_encoder.serves(shape, *X.shape[:2])
     parts = [name for name in NAMED if name in ("tune", "plain")]
     names = [name for name in NAMED if name not in parts]
-    wanted = [p for p in panels() if not names or any(p.name.startswith(name) for name in names)]
     if not NAMED:
-        parts = ["tune", "plain"]
+        parts, names = ["tune", "plain"], ["N", "w"]
+    wanted = [p for p in panels() if any(p.name.startswith(name) for name in names)]
     measured: dict[Panel, float] = {}
     groups = list(dict.fromkeys(panel.group[0] for panel in wanted))
     for group in groups:
@@ -317,8 +320,11 @@ def main() -> None:
             continue
         measured |= run_group(own)
         hours({panel: each for panel, each in measured.items() if panel in own})
-        if "tune" in parts and group == groups[0]:
+        if "tune" in parts:
+            parts.remove("tune")
             tune()
+    if "tune" in parts:
+        tune()
     if "plain" in parts:
         # Those that the kernels did not run come first, then long sequences with few weights.
         plain = [

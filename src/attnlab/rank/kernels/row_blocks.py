@@ -46,6 +46,12 @@ class Options:
 SHORT = 32
 """The most points of a sequence whose pairs a program holds at once; longer ones go in blocks."""
 
+
+def in_blocks(length: int) -> bool:
+    """Whether attention on sequences of this length goes in blocks of points."""
+    return length > SHORT
+
+
 Points = tuple[Float[Array, "points d"], Float[Array, "points d"]]
 
 
@@ -82,7 +88,7 @@ def _attention_forward(options, points, QKV, bias, O, output_bias, gain):  # noq
     qkv = dot(rounded, QKV, (1, 1), dtype).reshape(-1, options.length, *heads)
     bias = bias.reshape(heads)
     mask, programs, kept = options.self_mask, options.programs, None
-    if options.length > SHORT:
+    if in_blocks(options.length):
         mixed, kept = attend_blocks(qkv, bias, options.scale, mask, programs.blocks)
     else:
         mixed = attend_rows(qkv, bias, options.scale, mask, programs.attention)
@@ -101,7 +107,7 @@ def _attention_backward(options, saved, g):
     outputs = *qkv.shape[:2], *qkv.shape[3:]
     dmixed = dot(rounded_dz, O, (1, 1), rounded.dtype).reshape(outputs)
     mask, programs = options.self_mask, options.programs
-    if options.length > SHORT:
+    if in_blocks(options.length):
         dqkv, sums = attend_blocks_backward(
             qkv,
             bias,

@@ -19,8 +19,8 @@ WIDEST = 128
 def serves(shape: Any, batch: int, n: int) -> bool:
     """Whether the kernels can compute `batch` sequences of n points with this `EncoderShape`.
 
-    Sequences of up to `row_blocks.SHORT` points go through `attention_pallas`, longer ones in
-    blocks through `blocked_attention`. Neither keeps an attention weight.
+    Short sequences go through `attention_pallas`, long ones through `blocked_attention`
+    (`row_blocks.in_blocks`). Neither keeps an attention weight.
     """
     powers_of_two = all(size & (size - 1) == 0 for size in (shape.width, shape.rank, n))
     low = shape.rank < SIDE

@@ -79,11 +79,11 @@ def _in_kernels(config: EncoderRun) -> float:
     on long sequences a number per head and point. The derivative holds the features of one layer
     once more, two numbers per head and point, and the perceptron's hidden layer.
     """
-    from attnlab.rank.kernels.row_blocks import SHORT
+    from attnlab.rank.kernels.row_blocks import in_blocks
 
     shape = config.shape()
     features, points = 4 * HALF * shape.heads * shape.rank, _sequences(config) * config.N
-    heads = NUMBER * shape.heads if config.N > SHORT else 0
+    heads = NUMBER * shape.heads if in_blocks(config.N) else 0
     of_layer = features + heads + 2 * (NUMBER + HALF) * shape.width
     training = config.layers * of_layer + features + 2 * heads + HALF * config.mlp
     evaluation = 2 * NUMBER * (4 * shape.heads * shape.rank + config.mlp)
