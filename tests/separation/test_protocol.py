@@ -78,7 +78,7 @@ def test_a_compiled_batch_is_the_prompts_and_answers_one_by_one(problem, keys):
     for i, key in enumerate(keys[:5]):
         prompt = problem.sample(key)
         for one, many in zip(prompt, prompts, strict=True):
-            np.testing.assert_allclose(one, many[i], rtol=1e-15)
+            np.testing.assert_allclose(one, many[i], rtol=1e-6)  # drawn in single precision
         for drawn, found in zip(networks, answers, strict=True):
             assert drawn(prompt) == pytest.approx(float(found[i]), abs=1e-12)
             assert found.dtype == np.float64
