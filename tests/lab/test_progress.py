@@ -105,6 +105,21 @@ def test_the_time_left_weighs_steps_by_their_cost(monkeypatch):
     assert out.getvalue() == "job: 1/2 done, about 27 s left (small)\n"
 
 
+def test_a_slow_start_does_not_count_and_little_work_says_nothing(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(progress, "LINE_EVERY", 0.0)
+    out = io.StringIO()
+    with meter(Console(file=out), "job", 100, 100.0) as steps:
+        clock[0] = 60.0  # imports and compiling
+        for _ in range(6):
+            steps.advance("figure")
+            clock[0] += 0.5
+    lines = out.getvalue().splitlines()
+    assert [line for line in lines if "unknown" in line] == lines[:5]
+    assert lines[5] == "job: 6/100 done, about 47 s left (figure)"
+
+
 @pytest.mark.parametrize("dumb", [False, True])
 def test_only_a_terminal_that_can_draw_gets_a_bar(monkeypatch, dumb):
     monkeypatch.setattr(progress, "FIRST_LINE_AFTER", 0.0)

@@ -85,7 +85,9 @@ class CellKind(Generic[Config, Row]):
 
 @dataclass(frozen=True)
 class Cell(Generic[Config, Row]):
-    """One question to the lab. `cost` only weighs the estimate of the time left."""
+    """One question to the lab. `cost` is about the seconds that it takes on one core: it weighs the
+    estimate of the time left, and long cells begin first.
+    """
 
     kind: CellKind[Config, Row]
     config: Config

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 FIRST_LINE_AFTER = 1.0
 LINE_EVERY = 5.0
+SHARE = 0.05  # of the whole cost: less than this says nothing about the time left
 
 
 class Meter(Protocol):
@@ -41,16 +42,22 @@ def meter(
 
 
 class _Pace:
-    """How far, and how long it will still take at the pace so far."""
+    """How far, and how long it will still take at the pace so far.
+
+    A small first step is left out of the pace: most of its time is imports and compiling.
+    """
 
     def __init__(self, job: str, total: int, total_cost: float, from_store: int | None):
         self.job, self.total, self.total_cost, self.from_store = job, total, total_cost, from_store
         self.done, self.cost = 0, 0.0
+        self.first_cost, self.first_seconds = 0.0, 0.0
         self.started = time.monotonic()
 
     def step(self, cost: float) -> None:
         self.done += 1
         self.cost += cost
+        if self.done == 1 and cost < SHARE * self.total_cost:
+            self.first_cost, self.first_seconds = cost, self.elapsed
 
     @property
     def elapsed(self) -> float:
@@ -58,10 +65,11 @@ class _Pace:
 
     @property
     def left(self) -> str:
-        if not self.cost:
+        cost = self.cost - self.first_cost
+        if cost <= 0 or cost < SHARE * self.total_cost:
             return "time left unknown"
-        seconds = self.elapsed * max(self.total_cost - self.cost, 0.0) / self.cost
-        return f"about {duration(seconds)} left"
+        pace = (self.elapsed - self.first_seconds) / cost
+        return f"about {duration(pace * max(self.total_cost - self.cost, 0.0))} left"
 
     @property
     def stored(self) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ from attnlab.report.provenance import provenance_of
 ASSETS = Path(__file__).parent / "assets"
 RESERVED = {"index", "ledger", "assets", "figures"}
 ASSET_KINDS = (".css", ".js", ".ttf", ".txt")
+AHEAD = 8  # figures whose documents are made before they are drawn
 
 
 @dataclass(frozen=True)
@@ -83,21 +85,18 @@ def write_report(
     ):
         (folder / "figures").mkdir()
         assets = pool.submit(write_assets, folder / "assets", before)
-        started = [
-            [
-                figures.start_figure(
-                    each.plan.study, figure, each.view, folder, pool, formats, before
-                )
-                for figure in each.plan.study.figures
-            ]
+        started = (
+            figures.start_figure(each.plan.study, figure, each.view, folder, pool, formats, before)
             for each in judged
-        ]
+            for figure in each.plan.study.figures
+        )
+        finished = _a_few_ahead(started)
         chapters = []
-        for each, waiting in zip(judged, started, strict=True):
+        for each in judged:
             drawn = []
-            for finish in waiting:
-                drawn.append(finish())
-                progress.advance(drawn[-1].id)
+            for figure in each.plan.study.figures:
+                drawn.append(next(finished))
+                progress.advance(figure.id)
             origin = provenance_of(store, each.plan, each.view)
             chapters.append(Chapter(each.plan.study, each.ledger, drawn, origin))
         assets.result()
@@ -115,6 +114,20 @@ def write_report(
         if not faults:
             state.remember(folder, known)
     return Report(out / "index.html", faults)
+
+
+def _a_few_ahead(started: Iterable[Callable[[], figures.Drawn]]) -> Iterator[figures.Drawn]:
+    """Figures in their order, while the documents of the next ones are made.
+
+    Were all documents made first, progress would show nothing until half of the work is done.
+    """
+    waiting: deque[Callable[[], figures.Drawn]] = deque()
+    for finish in started:
+        waiting.append(finish)
+        if len(waiting) > AHEAD:
+            yield waiting.popleft()()
+    for finish in waiting:
+        yield finish()
 
 
 def _check(studies: Sequence) -> None:

@@ -130,7 +130,7 @@ def trained(model: str, law: str, scale: Scale, seed: int) -> list[Cell]:
         return []
     shared = evaluated(law, scale, seed)
     family = FAMILY_OF[model]
-    weight = 1.0 if family == "gd++" else 4.0
+    weight = 0.3 if family == "gd++" else 1.3
     return [
         training(
             Training(family=family, depth=depth, run=run, **at.effort, **shared),
@@ -142,7 +142,7 @@ def trained(model: str, law: str, scale: Scale, seed: int) -> list[Cell]:
 
 def axis(law: str, scale: Scale, seed: int) -> Cell:
     """The best shipped AXIS networks of a law."""
-    return axis_networks(Reference(weights=DIGESTS[law], **evaluated(law, scale, seed)), cost=4.0)
+    return axis_networks(Reference(weights=DIGESTS[law], **evaluated(law, scale, seed)), cost=1.0)
 
 
 def axis_runs(law: str, scale: Scale, seed: int) -> list[Cell]:
@@ -151,24 +151,24 @@ def axis_runs(law: str, scale: Scale, seed: int) -> list[Cell]:
         return [axis(law, scale, seed)]
     shared = evaluated(law, scale, seed)
     return [
-        axis_networks(Reference(run=run, weights=DIGESTS[law], **shared), cost=4.0) for run in RUNS
+        axis_networks(Reference(run=run, weights=DIGESTS[law], **shared), cost=1.0) for run in RUNS
     ]
 
 
 def ridges(law: str, scale: Scale, seed: int) -> Cell:
     """The ridges, Bayes and the exact laws on a noise law."""
-    return baselines(Baselines(**evaluated(law, scale, seed)), cost=3.0)
+    return baselines(Baselines(**evaluated(law, scale, seed)), cost=2.0)
 
 
 def noiseless(scale: Scale) -> Cell:
     """The expected losses of GD++ without noise, which are exact; `quick` has five layers."""
-    return noiseless_losses(Noiseless(depth=5 if scale == "quick" else DEEPEST), cost=5.0)
+    return noiseless_losses(Noiseless(depth=5 if scale == "quick" else DEEPEST), cost=1.5)
 
 
 def iterative(scale: Scale, seed: int) -> Cell:
     """ADARR without inverses, on U(0, 5)."""
     at = size(scale)
-    return iterations(Iterations(noise=U5, sequences=at.sequences, seed=seed), cost=3.0)
+    return iterations(Iterations(noise=U5, sequences=at.sequences, seed=seed), cost=2.0)
 
 
 def heat_map() -> Cell:
@@ -198,7 +198,7 @@ def states(seed: int) -> list[Cell]:
         ("diag", 5, 12, 4, 2),
     ]
     return [
-        state_check(StateCheck(family, d, n, depth, heads, seed=seed), cost=3.0)
+        state_check(StateCheck(family, d, n, depth, heads, seed=seed), cost=2.0)
         for family, d, n, depth, heads in shapes
     ]
 
@@ -236,17 +236,21 @@ LENGTHS = (100, 400, 1600, 6400, 25_600)
 def rescalings(sigma: float, scale: Scale, seed: int) -> list[Cell]:
     """Theorem 5.2 at one noise level, for growing contexts."""
     contexts = size(scale).contexts
-    return [rescaling(Rescaling(*LEVELS, sigma, n, contexts=contexts, seed=seed)) for n in LENGTHS]
+    return [
+        rescaling(Rescaling(*LEVELS, sigma, n, contexts=contexts, seed=seed), 0.02) for n in LENGTHS
+    ]
 
 
 def step_sizes(seed: int) -> list[Cell]:
     """The error of the printed formula of Section 5.3, by omega_xy."""
-    return [step_size(StepSize(-(10.0**-k), seed=seed)) for k in (2, 3, 4, 5)]
+    return [step_size(StepSize(-(10.0**-k), seed=seed), 0.1) for k in (2, 3, 4, 5)]
 
 
 def noisy_step_sizes(seed: int) -> list[Cell]:
     """The step of Section 5.3, by noise level."""
-    return [step_size(StepSize(-1e-3, sigma=sigma, seed=seed)) for sigma in (0.0, 1.0, 3.0, 5.0)]
+    return [
+        step_size(StepSize(-1e-3, sigma=sigma, seed=seed), 0.1) for sigma in (0.0, 1.0, 3.0, 5.0)
+    ]
 
 
 def cells(scale: Scale, seed: int) -> Sequence[Cell]:

@@ -71,7 +71,7 @@ def shipped(law: str, scale: Scale, seed: int) -> list[Cell]:
     which = "best" if scale == "quick" else "every"
     shared = grids.evaluated(law, scale, seed)
     config = FullEvaluation(networks=which, weights=DIGESTS[law], **shared)
-    return [full_evaluation(config, cost=4.0 if scale == "quick" else 20.0)]
+    return [full_evaluation(config, cost=1.0 if scale == "quick" else 5.0)]
 
 
 def by_recipe(recipe: str, scale: Scale, seed: int) -> list[Cell]:
@@ -90,7 +90,7 @@ def by_recipe(recipe: str, scale: Scale, seed: int) -> list[Cell]:
     if recipe not in RECIPE_DIGESTS:
         return []
     config = FullEvaluation(networks="every", weights=RECIPE_DIGESTS[recipe], **shared)
-    return [full_evaluation(config, cost=2.0)]
+    return [full_evaluation(config, cost=0.5)]
 
 
 def trained(law: str, scale: Scale, seed: int) -> list[Cell]:
@@ -108,13 +108,13 @@ def trained(law: str, scale: Scale, seed: int) -> list[Cell]:
         own = dict(shared)
         if own["profile"] != "every" and depth != DEPTHS[-1]:
             own["sigma_max"] = 0.0
-        cells.append(full_training(FullTraining(depth=depth, **sizes, **own), cost=100.0 * depth))
+        cells.append(full_training(FullTraining(depth=depth, **sizes, **own), cost=25.0 * depth))
     return cells
 
 
 def structures() -> list[Cell]:
     """The structure of P and Q of the shipped networks, one cell per law."""
-    return [full_structure(FullStructure(law, digest)) for law, digest in DIGESTS.items()]
+    return [full_structure(FullStructure(law, digest), 0.05) for law, digest in DIGESTS.items()]
 
 
 def heat_map() -> list[Cell]:

@@ -73,7 +73,7 @@ def panel_runs(
                 test=at.test,
                 seed=seed,
             ),
-            cost=4.0 if panel != "length" else 1.0,
+            cost=(at.d / 24) ** 4 * (0.6 if panel != "length" else 0.3),
         )
         for i in range(at.runs)
     ]
@@ -87,7 +87,7 @@ def panel_laws(
     config = Laws(
         panel, at.d, length_at(at.d, alpha), at.d // 2, target, prompts=at.prompts, seed=seed
     )
-    return laws(config, cost=20.0)
+    return laws(config, cost=0.6)
 
 
 def degree_laws(scale: Scale, seed: int) -> Cell:
@@ -101,7 +101,7 @@ def size_runs(scale: Scale, seed: int, d: int, *, rescale: bool = False) -> list
     return [
         run(
             Run("size", d, d, d // 2, "relu", run=i, test=at.test, rescale=rescale, seed=seed),
-            cost=(d / 24) ** 4,
+            cost=(d / 24) ** 4 / 4,
         )
         for i in range(at.size_runs)
     ]
@@ -114,7 +114,7 @@ def sign_runs(scale: Scale, seed: int, *, rescale: bool) -> list[Cell]:
     return [
         run(
             Run("sign", d, d, d // 2, "relu", run=i, test=at.test, rescale=rescale, seed=seed),
-            cost=(d / 24) ** 4 / 2,
+            cost=(d / 24) ** 4 / 8,
         )
         for i in range(at.size_runs)
     ]
@@ -123,7 +123,7 @@ def sign_runs(scale: Scale, seed: int, *, rescale: bool) -> list[Cell]:
 def size_laws(scale: Scale, seed: int, d: int) -> Cell:
     """The laws of the same point."""
     config = Laws("size", d, d, d // 2, "relu", prompts=size(scale).size_prompts, seed=seed)
-    return laws(config, cost=20.0)
+    return laws(config, cost=0.6)
 
 
 def linear_runs(scale: Scale, seed: int, d: int) -> list[Cell]:
@@ -132,7 +132,7 @@ def linear_runs(scale: Scale, seed: int, d: int) -> list[Cell]:
     return [
         run(
             Run("linear", d, d, d // 2, "linear", run=i, test=at.test, seed=seed),
-            cost=(d / 24) ** 4 / 4,
+            cost=(d / 24) ** 4 / 16,
         )
         for i in range(2 * at.size_runs)
     ]
@@ -145,7 +145,9 @@ def linear_laws(scale: Scale, seed: int, d: int) -> Cell:
 
 def distances(scale: Scale, seed: int) -> list[Cell]:
     """The distances from Gaussian by dimension."""
-    return [distance(Distance(d, d, d // 2, seed=seed), cost=d / 16) for d in size(scale).distances]
+    return [
+        distance(Distance(d, d, d // 2, seed=seed), cost=d / 100) for d in size(scale).distances
+    ]
 
 
 def reductions(seed: int) -> list[Cell]:
@@ -155,7 +157,7 @@ def reductions(seed: int) -> list[Cell]:
 
 def law_numbers() -> Cell:
     """The tables of the laws; they depend neither on a scale nor on a seed."""
-    return numbers(Numbers(), cost=3.0)
+    return numbers(Numbers(), cost=2.0)
 
 
 def cells(scale: Scale, seed: int) -> Sequence[Cell]:

@@ -98,9 +98,7 @@ def widths(d: int) -> dict[str, int]:
 def _cell(config: EncoderRun) -> Cell:
     heads = config.shape().heads
     work = config.steps * config.batch * config.N * config.layers * config.seeds
-    return encoder(
-        config, cost=200 + work * (config.d * (config.d + config.mlp) + heads * 50) / 2e7
-    )
+    return encoder(config, cost=4 + work * (config.d * (config.d + config.mlp) + heads * 50) / 1e9)
 
 
 def encoder_cell(scale: Scale, seed: int, **changes: Any) -> Cell:
@@ -238,7 +236,7 @@ def pair_cells(scale: Scale, seed: int, start: Start = "random") -> list[Cell]:
     return [
         pair(
             PairRun(panel.pair_d, 1, heads, start, steps=panel.pair_steps, seed=seed),
-            cost=100 + panel.pair_steps * heads * panel.pair_d / 1e3,
+            cost=2 + panel.pair_steps * heads * panel.pair_d / 5e4,
         )
         for heads in panel.pair_heads
     ]

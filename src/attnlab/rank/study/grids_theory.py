@@ -54,8 +54,8 @@ SCALES_C = (1.0, 4.0, 16.0, 64.0, 256.0)
 def full_rank(seed: int) -> list[Cell]:
     """Fact 1: an orthonormal pair at c = 64, and hardmax over 64 independent points."""
     return [
-        built(Built("full rank", 16, 2, True, 64.0, seed=seed), cost=60.0),
-        built(Built("full rank", 16, 64, seed=seed), cost=60.0),
+        built(Built("full rank", 16, 2, True, 64.0, seed=seed), cost=1.2),
+        built(Built("full rank", 16, 64, seed=seed), cost=1.2),
     ]
 
 
@@ -65,7 +65,7 @@ SOFTMAX_LENGTHS = (2, 8, 64)
 def softmax_curves(seed: int) -> list[Cell]:
     """Fact 1 with a softmax: independent points, several N and c."""
     return [
-        softmax(SoftmaxCurve("independent", 16, N, 20_000 if N < 64 else 4000, seed), cost=20.0)
+        softmax(SoftmaxCurve("independent", 16, N, 20_000 if N < 64 else 4000, seed), cost=0.4)
         for N in SOFTMAX_LENGTHS
     ]
 
@@ -73,14 +73,14 @@ def softmax_curves(seed: int) -> list[Cell]:
 def biased_softmax_curves(seed: int) -> list[Cell]:
     """Fact 3 with a softmax: independent points with biases, and the law of Theorem 4."""
     return [
-        softmax(SoftmaxCurve("biased", 16, 8, seed=seed), cost=20.0),
-        softmax(SoftmaxCurve("theorem 4", 64, 2, seed=seed), cost=20.0),
+        softmax(SoftmaxCurve("biased", 16, 8, seed=seed), cost=0.4),
+        softmax(SoftmaxCurve("theorem 4", 64, 2, seed=seed), cost=0.4),
     ]
 
 
 def biased(construction: Construction, seed: int) -> Cell:
     """Fact 3 at the paper's sizes."""
-    return built(Built(construction, 64, 16, seed=seed), cost=60.0)
+    return built(Built(construction, 64, 16, seed=seed), cost=1.2)
 
 
 VOTE_SIZES = ((8, 63), (16, 255))
@@ -89,13 +89,13 @@ VOTE_SIZES = ((8, 63), (16, 255))
 def votes(seed: int) -> list[Cell]:
     """Theorem 7, sampled."""
     return [
-        built(Built("vote", d, heads=H, samples=2000, seed=seed), cost=8.0) for d, H in VOTE_SIZES
+        built(Built("vote", d, heads=H, samples=2000, seed=seed), cost=0.16) for d, H in VOTE_SIZES
     ]
 
 
 def vote_by_mlp(seed: int) -> Cell:
     """Theorem 34, sampled."""
-    return built(Built("vote by MLP", 8, heads=63, samples=2000, seed=seed), cost=8.0)
+    return built(Built("vote by MLP", 8, heads=63, samples=2000, seed=seed), cost=0.16)
 
 
 VOTE_DS, VOTE_HEADS = (16, 32, 64), (1023, 4095, 16_383)
@@ -103,12 +103,12 @@ VOTE_DS, VOTE_HEADS = (16, 32, 64), (1023, 4095, 16_383)
 
 def vote_laws() -> list[Cell]:
     """The exact error of the vote at several sizes."""
-    return [bounds(Bounds(d, 1, H)) for d in VOTE_DS for H in VOTE_HEADS]
+    return [bounds(Bounds(d, 1, H), 0.01) for d in VOTE_DS for H in VOTE_HEADS]
 
 
 def vote_below_bound() -> Cell:
     """H = 4001 at d = 64, where two layers have an error below the bound on one."""
-    return bounds(Bounds(64, 1, 4001))
+    return bounds(Bounds(64, 1, 4001), 0.01)
 
 
 BOUND_RANKS = (1, 2, 8, 32, 63, 64)
@@ -116,13 +116,13 @@ BOUND_RANKS = (1, 2, 8, 32, 63, 64)
 
 def bound_curves(rank: int) -> list[Cell]:
     """The bounds against the number of heads at one rank."""
-    return [bounds(Bounds(64, rank, 4**k)) for k in range(8)]
+    return [bounds(Bounds(64, rank, 4**k), 0.01) for k in range(8)]
 
 
 def ridge_cells(seed: int) -> list[Cell]:
     """Rank-1 heads whose values are also fitted on samples."""
     return [
-        rank_one(RankOne(d, H, samples=4000, seed=seed), cost=3.0)
+        rank_one(RankOne(d, H, samples=4000, seed=seed), cost=0.06)
         for d, H in ((8, 16), (8, 64), (16, 32))
     ]
 
@@ -132,24 +132,24 @@ RANDOM_HEADS = (16, 64, 256, 1024)
 
 def random_heads(d: int, seed: int) -> list[Cell]:
     """Random rank-1 heads against their number."""
-    return [rank_one(RankOne(d, H, seed=seed), cost=H / 100) for H in RANDOM_HEADS]
+    return [rank_one(RankOne(d, H, seed=seed), cost=H / 5000) for H in RANDOM_HEADS]
 
 
 def optimised_cells(seed: int) -> list[Cell]:
     """Rank-1 heads improved by L-BFGS."""
     return [
-        rank_one(RankOne(8, H, optimise=200, seed=seed), cost=3.0) for H in (2, 4, 8, 16, 32, 64)
+        rank_one(RankOne(8, H, optimise=200, seed=seed), cost=0.06) for H in (2, 4, 8, 16, 32, 64)
     ]
 
 
 def decay_cells() -> list[Cell]:
     """Theorem 4 at two dimensions."""
-    return [decay(DecayCurve(32), cost=8.0), decay(DecayCurve(64, checked=False), cost=8.0)]
+    return [decay(DecayCurve(32), cost=0.16), decay(DecayCurve(64, checked=False), cost=0.16)]
 
 
 def theorem_2_high_accuracy() -> Cell:
     """Theorem 2 (i)."""
-    return high_accuracy(HighAccuracy(), cost=40.0)
+    return high_accuracy(HighAccuracy(), cost=0.8)
 
 
 def theorem_2_high_dimension(rank_one: bool = False) -> Cell:
@@ -159,37 +159,37 @@ def theorem_2_high_dimension(rank_one: bool = False) -> Cell:
 
 def coordinate_cell(seed: int) -> Cell:
     """d heads of rank 1 that see one coordinate each."""
-    return coordinate_heads(CoordinateHeads(seed=seed), cost=4.0)
+    return coordinate_heads(CoordinateHeads(seed=seed), cost=0.08)
 
 
 def theorem_4(near_full: bool = False) -> Cell:
     """How many heads and how much weight Theorem 4's error needs."""
-    return biased_need(BiasedNeed(near_full), cost=2.0)
+    return biased_need(BiasedNeed(near_full), cost=0.04)
 
 
 def theorem_4_layer(seed: int) -> Cell:
     """Heads of rank 1 on the law of Theorem 4."""
-    return theorem_4_heads(TheoremFourHeads(seed=seed), cost=10.0)
+    return theorem_4_heads(TheoremFourHeads(seed=seed), cost=0.2)
 
 
 def features_cell() -> Cell:
     """How many random features are enough."""
-    return features(RandomFeatures(), cost=2.0)
+    return features(RandomFeatures(), cost=0.04)
 
 
 def distance_cell() -> Cell:
     """Orthonormal against independent pairs."""
-    return pair_distances(PairDistances(), cost=2.0)
+    return pair_distances(PairDistances(), cost=0.04)
 
 
 def single_head_cell(seed: int) -> Cell:
     """One voting head, sampled."""
-    return single_heads(SingleHeads(seed=seed), cost=10.0)
+    return single_heads(SingleHeads(seed=seed), cost=0.2)
 
 
 def identity_cell(seed: int) -> Cell:
     """Sentences that are algebra."""
-    return identities(Identities(seed=seed), cost=2.0)
+    return identities(Identities(seed=seed), cost=0.04)
 
 
 def adversaries(scale: Scale, seed: int) -> list[Cell]:
@@ -202,7 +202,7 @@ def adversaries(scale: Scale, seed: int) -> list[Cell]:
             (d, r, H, s) for d in (4, 5) for r in (1, 2) for H in (1, 2, 4) for s in (False, True)
         ]
     return [
-        adversary(Adversary(d, r, H, s, steps=steps, seed=seed), cost=80.0) for d, r, H, s in sizes
+        adversary(Adversary(d, r, H, s, steps=steps, seed=seed), cost=1.6) for d, r, H, s in sizes
     ]
 
 

@@ -129,7 +129,7 @@ def work_cells(seed: int) -> list[Cell]:
 
 def map_cell(plane: Literal["d-m", "a0-a1"], x: X) -> Cell:
     """A map of the exact law."""
-    return success_map(SuccessMap(plane, x), cost=20.0)
+    return success_map(SuccessMap(plane, x), cost=0.2)
 
 
 def cells(scale: Scale, seed: int) -> list[AnyCell]:
@@ -144,18 +144,18 @@ def cells(scale: Scale, seed: int) -> list[AnyCell]:
     sums = [point for k in KINDS for label in (0, 1) for point in sign_sum_cells(k, label, seed)]
     return [
         *one_sweep_per_group(panels),
-        *one_sweep_per_group(laws, cost=0.2),
-        *one_sweep_per_group(regressions, cost=10.0),
+        *one_sweep_per_group(laws, cost=0.0005),
+        *one_sweep_per_group(regressions, cost=0.015),
         *one_sweep_per_group([two_level_sweep()]),
         *one_sweep_per_group([sums]),
-        *one_sweep_per_group(theory_groups(), cost=0.2),
+        *one_sweep_per_group(theory_groups(), cost=0.0005),
         *one_sweep_per_group([tensor_cells(seed)]),
         *one_sweep_per_group([work_cells(seed)]),
         *(map_cell(plane, x) for plane in PLANES for x in XS),
     ]
 
 
-def one_sweep_per_group(groups: Sequence[Sequence[Cell]], cost: float = 1.0) -> list[AnyCell]:
+def one_sweep_per_group(groups: Sequence[Sequence[Cell]], cost: float = 0.002) -> list[AnyCell]:
     """One sweep for each group of points of one kind; a shared point belongs to the first group."""
     seen: set[str] = set()
     sweeps = []

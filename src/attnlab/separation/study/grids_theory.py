@@ -147,7 +147,7 @@ def identity_sweep(above: bool) -> list[Cell]:
 def least_dimensions(b: float) -> list[Cell]:
     """From which d on the theorem holds, at every n of the map."""
     return [
-        least_dimension(LeastDimension(e, width(THEOREM_C, 10.0**e), b), cost=10.0)
+        least_dimension(LeastDimension(e, width(THEOREM_C, 10.0**e), b), cost=0.1)
         for e in EXPONENTS
     ]
 
