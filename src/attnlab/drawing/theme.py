@@ -13,10 +13,28 @@ Scheme = Literal["light", "dark"]
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 WIDTH, HEIGHT = 600, 320
 
-# blue, vermilion, green, purple, orange, sky, grey
+# blue, vermilion, green, purple, orange, sky, grey, black
 PALETTE: dict[Scheme, list[str]] = {
-    "light": ["#0072b2", "#d55e00", "#009e73", "#b8578f", "#c98a00", "#3e9fd6", "#5f6670"],
-    "dark": ["#5aa9e6", "#ff8a4c", "#2fc79a", "#e39ac4", "#f0b429", "#9fd3f5", "#a9b1bb"],
+    "light": [
+        "#0072b2",
+        "#d55e00",
+        "#009e73",
+        "#b8578f",
+        "#c98a00",
+        "#3e9fd6",
+        "#757d88",
+        "#14181d",
+    ],
+    "dark": [
+        "#5aa9e6",
+        "#ff8a4c",
+        "#2fc79a",
+        "#e39ac4",
+        "#f0b429",
+        "#9fd3f5",
+        "#98a1ac",
+        "#f4f6f9",
+    ],
 }
 INK: dict[Scheme, dict[str, str]] = {
     "light": {"text": "#1f2733", "faint": "#55606e", "grid": "#e7eaee", "line": "#aab2bd"},
@@ -45,6 +63,7 @@ def config(scheme: Scheme = "light") -> dict[str, Any]:
             "titleFontWeight": 500,
             "titlePadding": 8,
             "labelOverlap": True,
+            "labelSeparation": 5,
         },
         "axisBand": {"grid": False},
         "legend": {

@@ -14,7 +14,7 @@ from functools import cached_property
 from attnlab.lab.article import Finding
 from attnlab.lab.coverage import Coverage, JudgedStatement, judged_statements
 from attnlab.lab.ledger import Entry, Ledger
-from attnlab.lab.study import Study
+from attnlab.lab.study import SCALES, Study
 from attnlab.report import text
 from attnlab.report.figures import Drawn
 from attnlab.report.provenance import Provenance
@@ -82,6 +82,20 @@ class Chapter:
         """The claims with one verdict."""
         return [entry for entry in self.entries if entry.verdict == verdict]
 
+    @property
+    def shipped(self) -> list[tuple[str, str]]:
+        """The shipped runs and what they found of the claims, the largest scale first."""
+        runs: dict[tuple[int, str], list[Entry]] = {}
+        for found in (entry.shipped for entry in self.entries if entry.shipped):
+            scale = found.entry.scale
+            device = found.device.replace("(R)", "").removesuffix(" Processor")
+            run = f"at {scale} scale ({device}, {found.date})"
+            runs.setdefault((-SCALES.index(scale), run), []).append(found.entry)
+        return [
+            (run, ", ".join(f"{number} {mark.plural}" for mark, number in counts(found)))
+            for (_, run), found in sorted(runs.items())
+        ]
+
     @cached_property
     def findings(self) -> list[Finding]:
         """The findings with which the ledger agrees."""
@@ -122,7 +136,8 @@ class Chapter:
             kept = [not (b.where.startswith("Appendix") or not b.where) for b in blocks]
             end = kept.index(False) if False in kept else end
         figures = sum(len(block.figures) for block in blocks[end:])
-        words = f"{text.counted(len(blocks[end:]), 'block')}, {text.counted(figures, 'figure')}"
+        said = sum(bool(block.statement) for block in blocks[end:])
+        words = f"{text.counted(said, 'statement')}, {text.counted(figures, 'figure')}"
         folded = [(f"Appendices and further figures ({words})", _segments(blocks[end:]))]
         return [("", _segments(blocks[:end])), *(folded if blocks[end:] else [])]
 

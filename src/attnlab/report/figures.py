@@ -21,6 +21,7 @@ from typing import Any, Literal, get_args
 
 from attnlab.drawing import pictures, theme
 from attnlab.drawing.specs import plain, spec_of
+from attnlab.drawing.thumbnail import thumbnail
 from attnlab.lab.fault import describe
 from attnlab.lab.study import Figure, Grid, Missing, Study, View
 from attnlab.report import text
@@ -54,6 +55,7 @@ class Drawn:
     fault: str = ""
     width: float = 0.0  # of the picture, in its own units
     grid: Grid | None = None  # of a figure that is a table
+    small: str = ""  # path of its thumbnail, of the figure that stands for its study
 
     @property
     def wide(self) -> bool:
@@ -103,15 +105,21 @@ def start_figure(
         return functools.partial(Drawn, *about, fault=describe(reason))
     stem = f"figures/{text.slug(study.name)}-{text.slug(figure.id)}"
     job = pool.submit(_write, rows, theme.themed(spec), site, stem, formats, before)
+    small = f"{stem}-small.svg" if study.article.picture == figure.id else ""
+    stamp = pool.submit(_write_small, spec, site / small) if small else None
 
     def finish() -> Drawn:
         try:
             files, width = job.result()
+            if stamp:
+                stamp.result()
         except OSError:
             raise
         except Exception as reason:
             return Drawn(*about, fault=describe(reason))
-        return Drawn(*about, spec=spec, files=files, rows=len(rows), width=width, grid=grid)
+        return Drawn(
+            *about, spec=spec, files=files, rows=len(rows), width=width, grid=grid, small=small
+        )
 
     return finish
 
@@ -148,6 +156,10 @@ def _write(
         files[label] = f"{stem}.{kind}"
     width = float(found[1]) if found else 0.0
     return {**files, "spec (JSON)": f"{stem}.vl.json"}, width
+
+
+def _write_small(spec: dict[str, Any], path: Path) -> None:
+    path.write_bytes(pictures.svg_of(theme.themed(thumbnail(spec))).encode())
 
 
 def as_csv(rows: Sequence[dict[str, Any]]) -> str:

@@ -1,7 +1,7 @@
 r"""The small part of TeX that our texts use, as MathML, which browsers draw by themselves.
 
 Letters, numbers, operators, Greek and the symbols of `SYMBOLS`, ^ and _, groups, \frac, \sqrt,
-\text, \mathbb, \mathcal, \mathbf, \hat, \tilde, \bar, \left and \right, and \operatorname.
+\text, \mathrm, \mathbb, \mathcal, \mathbf, \hat, \tilde, \bar, \left and \right, and \operatorname.
 Anything else is the author's mistake and raises a ValueError that names it.
 """
 
@@ -11,23 +11,29 @@ import re
 from html import escape
 
 NUMBERS = r"\d+(?:[.,]\d+)*"
-WORDS = r"\\(?:text|operatorname|mathbb|mathcal|mathbf)\{[^{}]*\}"
-TOKEN = re.compile(rf"\s*({WORDS}|\\[A-Za-z]+|\\.|{NUMBERS}|.)", re.DOTALL)
+WORDS = r"\\(?:text|mathrm|operatorname|mathbb|mathcal|mathbf)\{[^{}]*\}"
+TOKEN = re.compile(rf"\s*({WORDS}|\\frac\d\d|\\[A-Za-z]+|\\.|{NUMBERS}|.)", re.DOTALL)
 NAMES = (
     "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi chi "
     "psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"
 )
-GREEK = {**dict(zip(NAMES.split(), "αβγδεζηθκλμνξπρστφχψωΓΔΘΛΞΠΣΦΨΩ", strict=True)), "ell": "ℓ"}
+GREEK = {
+    **dict(zip(NAMES.split(), "αβγδεζηθκλμνξπρστφχψωΓΔΘΛΞΠΣΦΨΩ", strict=True)),
+    **{"ell": "ℓ", "varepsilon": "ε", "varphi": "ϕ", "varrho": "ϱ"},
+}
 SYMBOLS = {
     "le": "≤", "ge": "≥", "ne": "≠", "approx": "≈", "sim": "∼", "in": "∈", "times": "×",
     "cdot": "⋅", "to": "→", "infty": "∞", "pm": "±", "sum": "∑", "prod": "∏", "int": "∫",
     "partial": "∂", "nabla": "∇", "ldots": "…", "dots": "…", "langle": "⟨", "rangle": "⟩",
     "lVert": "‖", "rVert": "‖", "|": "‖", "mid": "∣", "circ": "∘", "top": "⊤", "forall": "∀",
     "exists": "∃", "ll": "≪", "gg": "≫", "propto": "∝", "equiv": "≡", "odot": "⊙", "neg": "¬",
-    "subset": "⊂", "cup": "∪", "cap": "∩", "star": "⋆", "prime": "′", "mapsto": "↦", "{": "{",
+    "subset": "⊂", "cup": "∪", "cap": "∩", "star": "⋆", "prime": "′", "mapsto": "↦", "leftarrow": "←", "otimes": "⊗",
+    "lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈", "rceil": "⌉", "lvert": "|", "rvert": "|",
+    "qquad": "\u2003\u2003", "{": "{",
     "}": "}", ",": "\u2009", ";": "\u2005", "quad": "\u2003",
 }  # fmt: skip
-FUNCTIONS = {"log", "exp", "max", "min", "sin", "cos", "arg", "lim", "sup", "inf", "det", "tanh"}
+FUNCTIONS = {"log", "exp", "max", "min", "sin", "cos", "arg", "lim", "sup", "inf", "det", "tanh", "ln", "Pr",
+    "arccos", "bmod"}  # fmt: skip
 ACCENTS = {"hat": "^", "tilde": "~", "bar": "¯"}
 FONTS = {"mathcal": "script", "mathbf": "bold"}
 DOUBLE_STRUCK = {"R": "ℝ", "E": "𝔼", "P": "ℙ", "N": "ℕ", "S": "𝕊", "Z": "ℤ", "C": "ℂ"}
@@ -108,6 +114,8 @@ def _command(name: str, tokens: list[str]) -> tuple[str, list[str]]:
         return (f"<mo>{sign}</mo>" if sign.strip() else _space(sign)), tokens
     if name in FUNCTIONS:
         return f"<mi>{name}</mi>", tokens
+    if re.fullmatch(r"frac\d\d", name):
+        return f"<mfrac><mn>{name[-2]}</mn><mn>{name[-1]}</mn></mfrac>", tokens
     if name == "frac":
         above, tokens = _atom(tokens)
         below, tokens = _atom(tokens)
@@ -150,6 +158,6 @@ def _worded(command: str, words: str) -> str:
         return f"<mi>{DOUBLE_STRUCK.get(words, escape(words))}</mi>"
     if command == "text":
         return f"<mtext>{escape(words)}</mtext>"
-    if command == "operatorname":
+    if command in ("operatorname", "mathrm"):
         return f"<mi>{escape(words)}</mi>"
     return f'<mi class="{FONTS[command]}">{escape(words)}</mi>'

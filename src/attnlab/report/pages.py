@@ -14,10 +14,10 @@ import jinja2
 
 from attnlab.lab.ledger import Entry
 from attnlab.lab.study import Scale
-from attnlab.report import text
+from attnlab.report import documentation, text
 from attnlab.report.article import Chapter
 from attnlab.report.deciding import command_for
-from attnlab.report.verdicts import MARKS, Mark, counts, mark_of
+from attnlab.report.verdicts import MARKS, Mark, counts, mark_of, plain_mark
 
 TEMPLATES = Path(__file__).parent / "templates"
 LEDGER = "ledger.html"
@@ -52,8 +52,19 @@ def render(edition: Edition) -> dict[str, str]:
         "index.html": templates.get_template("index.html").render(**shared, here="index.html"),
         LEDGER: templates.get_template("ledger.html").render(**shared, here=LEDGER),
     }
+    documented = {
+        each.study.name: path
+        for each in edition.chapters
+        if (path := documentation.source_of(each.study))
+    }
     for chapter in edition.chapters:
-        pages[chapter.page] = study.render(**shared, here=chapter.page, chapter=chapter)
+        source = documented.get(chapter.study.name)
+        about = documentation.page_name(chapter.study) if source else ""
+        own = {**shared, "here": chapter.page, "chapter": chapter}
+        pages[chapter.page] = study.render(**own, about=about)
+        if source:
+            html = documentation.as_html(source.read_text(encoding="utf-8"), documented)
+            pages[about] = templates.get_template("docs.html").render(**own, documentation=html)
     return pages
 
 
@@ -75,6 +86,7 @@ def environment() -> jinja2.Environment:
         "duration": text.duration,
         "counted": text.counted,
         "mark": mark_of,
+        "plain_mark": plain_mark,
         "rendered": text.rendered,
         "decided_by": command_for,
     }

@@ -19,6 +19,7 @@ from typing import Any
 
 from attnlab.lab.store import Store
 from attnlab.lab.study import Plan, Study
+from attnlab.report.documentation import source_of
 from attnlab.report.folder import MARKER
 
 DRAWS = ("altair", "vl-convert-python", "jinja2", "markupsafe")
@@ -42,6 +43,7 @@ def state_of(
                 "seed": each.seed,
                 "parts": store.names(each.cells.values()),
                 "sources": [_digest(folder) for folder in sorted(_folders(each.study))],
+                "documentation": _text(source_of(each.study)),
             }
             for each in plans
         ],
@@ -84,6 +86,10 @@ def _folders(study: Study) -> set[Path]:
         if file and PACKAGE not in Path(file).parents:
             folders.add(Path(file).parent)
     return folders
+
+
+def _text(path: Path | None) -> str:
+    return path.read_text(encoding="utf-8") if path else ""
 
 
 @functools.cache

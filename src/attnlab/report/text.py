@@ -15,8 +15,8 @@ WORD = rf"[{LETTER}0-9]+(?:[./][{LETTER}0-9]+)*"
 PIECES = re.compile(
     r"\$(?P<tex>[^$]+)\$"
     r"|`(?P<code>[^`]+)`"
-    rf"|(?<![{LETTER}0-9])(?P<base>[{LETTER}])_(?P<sub>\{{[^}}]*\}}|[{LETTER}0-9]+)"
-    rf"|\^(?P<sup>\{{[^}}]*\}}|\([^()]*\)|[-−]?{WORD})"
+    rf"|(?<![{LETTER}0-9])(?P<base>[{LETTER}])_(?P<sub>\{{[^}}]*\}}|[{LETTER}0-9]+|\*)"
+    rf"|\^(?P<sup>\{{[^}}]*\}}|\((?:[^()]|\([^()]*\))*\)|[-−]?{WORD}|\*)"
 )
 
 
@@ -80,7 +80,12 @@ def _piece(found: re.Match[str]) -> str:
         return f"<code>{escape(found['code'])}</code>"
     if found["base"]:
         return f"<i>{found['base']}</i><sub>{escape(found['sub'].strip('{}'))}</sub>"
-    return f"<sup>{escape(found['sup'].strip('{}()'))}</sup>"
+    return f"<sup>{escape(_bare(found['sup']))}</sup>"
+
+
+def _bare(power: str) -> str:
+    """A power without the brackets around all of it."""
+    return power[1:-1] if power[0] in "{(" else power
 
 
 def paragraphs(text: str) -> list[str]:

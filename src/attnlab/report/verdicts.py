@@ -17,21 +17,27 @@ class Mark:
     name: str
     sign: str
     short: str
+    plural: str  # after a number
     style: str  # of the terminal
     order: int
 
 
 def _marks() -> dict[Verdict, Mark]:
-    looks: dict[Verdict, tuple[str, str, str, str]] = {
-        "holds": ("holds", "✓", "holds", "green"),
-        "holds as corrected": ("corrected", "✓*", "corrected", "cyan"),
-        "fails": ("fails", "✗", "fails", "bold red"),
-        "undecided at this scale": ("undecided", "?", "undecided", "yellow"),
+    looks: dict[Verdict, tuple[str, str, str, str, str]] = {
+        "holds": ("holds", "✓", "holds", "hold", "green"),
+        "holds as corrected": ("corrected", "✓*", "corrected", "corrected", "cyan"),
+        "fails": ("fails", "✗", "fails", "fail", "bold red"),
+        "undecided at this scale": ("undecided", "?", "undecided", "undecided", "yellow"),
     }
     return {v: Mark(v, *looks[v], order) for order, v in enumerate(VERDICTS)}
 
 
 MARKS = _marks()
+
+
+def plain_mark(entry: Entry) -> Mark:
+    """The mark of a verdict, whatever the setting."""
+    return MARKS[entry.verdict]
 
 
 def mark_of(entry: Entry) -> Mark:

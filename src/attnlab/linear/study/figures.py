@@ -121,6 +121,9 @@ def layers_rows(view: View, laws: Iterable[str]) -> Rows:
     return found
 
 
+CROSS = "M-1,-1L1,1M-1,1L1,-1"  # Vega has no cross of two strokes
+
+
 def panel(rows: Rows, title: str, width: int = 190, height: int = 170) -> Any:
     """The losses on one noise law against the number of layers."""
     import altair as alt
@@ -144,7 +147,7 @@ def panel(rows: Rows, title: str, width: int = 190, height: int = 170) -> Any:
             ],
         ),
         networks.transform_filter("isValid(datum.paper) && datum.paper > 0")
-        .mark_point(shape="cross", filled=False, size=30)
+        .mark_point(shape=CROSS, filled=False, size=36, strokeWidth=1.6, opacity=1)
         .encode(y="paper:Q"),
         base.transform_filter("!isValid(datum.low) && isValid(datum.loss)")
         .mark_line(strokeDash=[5, 4])

@@ -167,7 +167,7 @@ def draw_structure(rows: Rows) -> Drawn:
                 x=alt.X("layers:O", title="layers"),
                 y=alt.Y(
                     f"{column}:Q",
-                    title="share of the squared entries",
+                    title="share of squares",
                     scale=alt.Scale(domain=[0, 1]),
                 ),
                 color=alt.Color("matrix:N", title=None),
@@ -193,9 +193,10 @@ FIGURES = (
     Figure(
         "full-table",
         "Table 1, FULL: ours and the paper's",
-        "The best of five starts, chosen on other sequences than it is evaluated on. Blue is below "
-        "the paper's value. A cell is open where its standard error is more than 5% of its mean: a "
-        "few sequences then carry the mean. The tooltip has the paper's value, AXIS and the tail.",
+        "The best of five starts, chosen on other sequences than it is evaluated on. A cell "
+        "is open where its standard error is more than 5% of its mean: a few sequences then carry "
+        "the mean. The data have AXIS and the tail as well; in the picture blue is below the "
+        "paper's value.",
         table_rows,
         draw_table,
     ),

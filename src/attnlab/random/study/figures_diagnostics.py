@@ -168,7 +168,10 @@ def _draw_extrapolation(rows: Rows) -> Drawn:
     one = alt.Chart(alt.Data(values=[{"one": 1}])).mark_rule(strokeDash=[4, 4])
     return alt.layer(
         base.mark_rule(opacity=0.45).encode(y="low:Q", y2="high:Q", detail="ridge:N"),
-        base.mark_line(point=True).encode(y=y, strokeDash=alt.StrokeDash("ridge:N", title="λ")),
+        base.mark_line(point=True).encode(
+            y=y,
+            strokeDash=alt.StrokeDash("ridge:N", title="λ", legend=alt.Legend(symbolType="stroke")),
+        ),
         one.encode(y="one:Q"),
     )
 

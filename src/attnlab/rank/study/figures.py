@@ -69,7 +69,9 @@ def _lines(colour: str, title: str | None, dashed: str | None = None) -> Any:
     shade = alt.Color(f"{colour}:N", title=title, legend=alt.Legend(columns=2))
     base = alt.Chart().encode(x=rank, color=shade)
     if dashed:
-        dash = alt.StrokeDash(f"{dashed}:N", title=None, legend=alt.Legend(columns=1))
+        dash = alt.StrokeDash(
+            f"{dashed}:N", title=None, legend=alt.Legend(columns=1, symbolType="stroke")
+        )
         base = base.encode(strokeDash=dash)
     numbers = (alt.Tooltip(f"{name}:Q", format=".4f") for name in ("mean", "best"))
     ranges = base.transform_filter("isValid(datum.best)").mark_rule(strokeWidth=3, opacity=0.5)

@@ -75,7 +75,7 @@ def _draw_theorem_4(rows: Rows) -> Drawn:
             x=alt.X("gap:Q", title="d − r"),
             y=alt.Y("digits:Q", title="log₁₀ of what an error of 1/20 needs"),
             color=alt.Color("what:N", title=None),
-            strokeDash=alt.StrokeDash("d:O", title="d"),
+            strokeDash=alt.StrokeDash("d:O", title="d", legend=alt.Legend(symbolType="stroke")),
             tooltip=["d:O", "gap:Q", "what:N", alt.Tooltip("digits:Q", format=".1f")],
         )
     )

@@ -27,7 +27,7 @@
     config.background = "transparent";
     config.legend.columns = columns;
     if (width < 560) {
-      config.axis.labelLimit = 110;
+      config.axis.labelLimit = 140;
       config.legend.layout = { top: { direction: "vertical" } }; // one legend below the other
     }
     return config;

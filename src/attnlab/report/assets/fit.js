@@ -14,9 +14,9 @@
   const spacing = 14;
   const leastPlot = 60;
   const leastFacet = 32;
-  const leastSingle = 260;
   const facetSpacing = 22;
   const lowPanel = 125; // height of a small multiple
+  const growth = 1.6; // by which panels may become wider than their author made them
   const lowPlot = 170; // height of a plot in a column
 
   const isSingle = (spec) => spec.mark !== undefined || spec.layer !== undefined;
@@ -66,16 +66,19 @@
     }
     const beside = spec.facet.column ? countOf(spec, spec.facet.column.field, root) : spec.columns || 1;
     const room = width - axes - (spec.facet.row ? headers : 0);
-    if (beside > 1) narrowTo(spec.spec, Math.floor(room / beside) - facetSpacing);
-    else narrowedPlot(spec.spec, room);
-    const single = spec.facet.column && beside === 1; // a row of one panel is no small multiple
-    if (single && spec.spec.width < leastSingle) spec.spec.width = Math.min(leastSingle, room);
+    if (beside > 1) fill(spec.spec, Math.floor(room / beside) - facetSpacing, growth);
+    else fill(spec.spec, room, width < narrow ? 2 * growth : growth);
   }
 
-  function narrowTo(spec, room) {
+  // A panel takes the room there is, up to `most` times the width that its author gave it.
+  function fill(spec, room, most) {
     const wide = typeof spec.width === "number" ? spec.width : partWidth;
-    spec.width = Math.max(Math.min(wide, room), leastFacet);
+    spec.width = Math.max(Math.min(Math.round(most * wide), room), leastFacet);
   }
+
+  const channelsWithin = (part) => [part, ...(part.layer || [])].map(channelsOf);
+  const withoutAxes = (part) =>
+    ["x", "y"].every((name) => channelsWithin(part).every((found) => !found[name] || found[name].axis === null));
 
   // How many values a field has in the data of a spec.
   function countOf(spec, field, root) {
@@ -93,7 +96,8 @@
     let columns = Math.ceil(count / Math.ceil(count / most));
     if (own < columns && count % own === 0) columns -= columns % own;
     spec.spacing = spacing;
-    const roomFor = (number, over) => Math.floor((width - over - 8) / number) - panelAxes - spacing;
+    const beside = spec.concat.every(withoutAxes) ? 0 : panelAxes;
+    const roomFor = (number, over) => Math.floor((width - over - 8) / number) - beside - spacing;
     const wanted = columns;
     while (columns > 1 && roomFor(columns, excess) < leastPlot) columns -= 1;
     spec.columns = columns;
@@ -107,7 +111,7 @@
   function resized(part, room) {
     const before = typeof part.width === "number" ? part.width : partWidth;
     const square = part.height === before; // and stays one
-    part.width = Math.min(room, square ? before : 2 * before);
+    part.width = Math.min(room, Math.round((square ? growth : 2) * before));
     if (square) part.height = part.width;
     else if (typeof part.height === "number") part.height = Math.min(part.height, lowPanel, Math.round(part.width * 1.2));
   }

@@ -1,4 +1,4 @@
-// The ledger's controls: sort by a column's header, filter by text and by verdict.
+// The ledger's controls: sort by a column's header, filter by text, by verdict and by study.
 // Without this script the table is whole and readable; the controls then stay hidden.
 (function () {
   "use strict";
@@ -49,15 +49,18 @@
 
   function filter() {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const wanted = toggles
-      .filter((toggle) => toggle.getAttribute("aria-pressed") === "true")
-      .map((toggle) => toggle.dataset.verdict);
+    const pressed = toggles.filter((toggle) => toggle.getAttribute("aria-pressed") === "true");
+    const allowed = (name, value) => {
+      const wanted = pressed.map((toggle) => toggle.dataset[name]).filter(Boolean);
+      return wanted.length === 0 || wanted.includes(value);
+    };
     let shown = 0;
     rows.forEach((row) => {
       const text = row.textContent.toLowerCase();
       const fits =
         words.every((word) => text.includes(word)) &&
-        (wanted.length === 0 || wanted.includes(row.dataset.verdict));
+        allowed("verdict", row.dataset.verdict) &&
+        allowed("study", row.dataset.study);
       row.hidden = !fits;
       shown += fits ? 1 : 0;
     });

@@ -149,7 +149,9 @@ def _draw_rows(rows: Rows) -> Drawn:
             x=alt.X("a0:Q", title="spike a0 on D0"),
             y=alt.Y("success:Q", title="probability of success", scale=alt.Scale(domain=SUCCESS)),
             color=alt.Color("X:N", title=None),
-            strokeDash=alt.StrokeDash("rows:N", title="spike row"),
+            strokeDash=alt.StrokeDash(
+                "rows:N", title="spike row", legend=alt.Legend(symbolType="stroke")
+            ),
         )
     )
 

@@ -72,7 +72,7 @@ _FRONT = (
         "Section 3.1",
         "lemma",
         "Hoeffding: for independent X_i in [a_i, b_i] the sum differs from its mean by t or more "
-        "with probability at most 2 exp(-2 t^2 / sum (b_i - a_i)^2).",
+        "with probability at most 2 exp(−2 t² / Σ (b_i − a_i)²).",
         claims=("lemma-3.1",),
     ),
 )
@@ -87,17 +87,17 @@ _DEFINITIONS = tuple(
             "f_exp = exp(A x) / <exp(A x), 1>.",
             DEFINES,
         ),
-        ("definition-3.4", "Section 3.2", "phi_tau(z) = max(z - tau, 0).", DEFINES),
+        ("definition-3.4", "Section 3.2", "φ_τ(z) = max(z − τ, 0).", DEFINES),
         (
             "definition-3.5",
             "Section 3.2",
-            "F_exp = phi(sum_j phi_tau(<f_exp, y_j>)) with a parameter tau > 0.",
-            f"{DEFINES} The value of tau is left open.",
+            "F_exp = φ(Σ_j φ_τ(⟨f_exp, y_j⟩)) with a parameter τ > 0.",
+            f"{DEFINES} The value of τ is left open.",
         ),
         (
             "definition-3.6",
             "Section 3.2",
-            "F_lin = phi(sum_j phi_tau(<f_lin, y_j>)).",
+            "F_lin = φ(Σ_j φ_τ(⟨f_lin, y_j⟩)).",
             f"{DEFINES} It is printed under the name F_exp.",
         ),
         ("figure-1", "Figure 1", "The network of Section 4, m = O(log n).", DRAWS),
@@ -105,7 +105,7 @@ _DEFINITIONS = tuple(
         (
             "definition-3.7",
             "Section 3.2",
-            "m = C log(n/delta) with a constant C > 1, and y_1..y_m independent random signs.",
+            "m = C log(n/δ) with a constant C > 1, and y_1..y_m independent random signs.",
             DEFINES,
         ),
         (
@@ -122,8 +122,8 @@ _LEMMAS = (
         "lemma-4.1-1",
         "Section 4, Lemma 4.1, part 1",
         "lemma",
-        "There is a constant C such that for every delta in (0, 0.1) and every A in D0, "
-        "|<f_lin, sigma>| <= C sqrt(log(n/delta)) / sqrt(n) with probability 1 - delta/poly(n).",
+        "There is a constant C such that for every δ in (0, 0.1) and every A in D0, "
+        "|⟨f_lin, σ⟩| ≤ C √(log(n/δ)) / √n with probability 1 − δ/poly(n).",
         claims=("lemma-4.1-linear",),
         beside=("sign-sums-rate",),
     ),
@@ -131,8 +131,8 @@ _LEMMAS = (
         "lemma-4.1-2",
         "Section 4, Lemma 4.1, part 2",
         "lemma",
-        "There is a constant C such that for every delta in (0, 0.1) and every A in D0, "
-        "|<f_exp, sigma>| <= C sqrt(log(n/delta)) / n^0.1 with probability 1 - delta/poly(n).",
+        "There is a constant C such that for every δ in (0, 0.1) and every A in D0, "
+        "|⟨f_exp, σ⟩| ≤ C √(log(n/δ)) / n^0.1 with probability 1 − δ/poly(n).",
         claims=("lemma-4.1-softmax",),
         beside=("lemma-4.1-softmax-vacuous",),
     ),
@@ -147,22 +147,22 @@ _LEMMAS = (
         "lemma-4.2-1",
         "Section 4, Lemma 4.2, part 1",
         "lemma",
-        "There is a constant C such that for every delta in (0, 0.1) and every A in D1, "
-        "|<f_lin, sigma>| <= C sqrt(log(n/delta)) / n with probability 1 - delta/poly(n).",
+        "There is a constant C such that for every δ in (0, 0.1) and every A in D1, "
+        "|⟨f_lin, σ⟩| ≤ C √(log(n/δ)) / n with probability 1 − δ/poly(n).",
         claims=("lemma-4.2-linear",),
     ),
     Statement(
         "lemma-4.2-2",
         "Section 4, Lemma 4.2, part 2",
         "lemma",
-        "For every A in D1 and every sigma, |<f_exp, sigma>| >= 1/4.",
+        "For every A in D1 and every σ, |⟨f_exp, σ⟩| ≥ 1/4.",
         claims=("lemma-4.2-softmax",),
     ),
     Statement(
         "lemma-4.2-3",
         "Section 4, Lemma 4.2, part 3",
         "lemma",
-        "For every A in D1, <f_exp, sigma> is positive with probability 1/2 and negative with 1/2.",
+        "For every A in D1, ⟨f_exp, σ⟩ is positive with probability 1/2 and negative with 1/2.",
         claims=("lemma-4.2-sign",),
     ),
     Statement(
@@ -170,42 +170,42 @@ _LEMMAS = (
         "Section 4, proof of Lemma 4.2",
         "sentence",
         "On D1 the entries of f_lin are at most 4/n; f_exp is at least 1/2 at the spike and at "
-        "most n^-2.6 elsewhere; 1/2 - (n - 1) n^-2.6 >= 1/4 for n >= 4.",
+        "most n^-2.6 elsewhere; 1/2 − (n − 1) n^-2.6 ≥ 1/4 for n ≥ 4.",
         claims=("lemma-4.2-entries",),
     ),
     Statement(
         "lemma-5.1",
         "Section 5.1",
         "lemma",
-        "For every A in D0, F_exp(A) = 0 with probability at least 1 - delta/poly(n).",
+        "For every A in D0, F_exp(A) = 0 with probability at least 1 − δ/poly(n).",
         claims=("lemma-5.1",),
     ),
     Statement(
         "lemma-5.1-proof",
         "Section 5, proofs of Lemmas 5.1, 5.3 and 5.4",
         "sentence",
-        "Because m <= delta/poly(n), a union bound over the m neurons is allowed.",
+        "Because m ≤ δ/poly(n), a union bound over the m neurons is allowed.",
         claims=("lemma-5.1-union-bound",),
     ),
     Statement(
         "lemma-5.2",
         "Section 5.1",
         "lemma",
-        "For every A in D1, F_exp(A) > 0 with probability at least 1 - delta/poly(n).",
+        "For every A in D1, F_exp(A) > 0 with probability at least 1 − δ/poly(n).",
         claims=("lemma-5.2",),
     ),
     Statement(
         "lemma-5.3",
         "Section 5.2",
         "lemma",
-        "For every A in D0, F_lin(A) = 0 with probability at least 1 - delta/poly(n).",
+        "For every A in D0, F_lin(A) = 0 with probability at least 1 − δ/poly(n).",
         claims=("lemma-5.3",),
     ),
     Statement(
         "lemma-5.4",
         "Section 5.2",
         "lemma",
-        "For every A in D1, F_lin(A) = 0 with probability at least 1 - delta/poly(n).",
+        "For every A in D1, F_lin(A) = 0 with probability at least 1 − δ/poly(n).",
         claims=("lemma-5.4",),
     ),
 )
@@ -215,8 +215,8 @@ _MAIN = (
         "definition-6.1",
         "Section 6",
         "definition",
-        "a0 in (0, 0.1), a1 >= 0.7, b + c = 1, b and c >= 0.1, n = (d - 2) t; in units of "
-        "sqrt(log n) the columns are a spike a0 (D0) or a1 (D1) in one row, stacked identities "
+        "a0 in (0, 0.1), a1 ≥ 0.7, b + c = 1, b and c ≥ 0.1, n = (d − 2) t; in units of "
+        "√(log n) the columns are a spike a0 (D0) or a1 (D1) in one row, stacked identities "
         "times b, and a constant c.",
         reason=f"{DEFINES} Whether D0 and D1 have their spike in the same row is left open.",
     ),
@@ -224,9 +224,9 @@ _MAIN = (
         "theorem-6.2",
         "Section 6",
         "theorem",
-        "For tau = (c + 0.1) sqrt(log n), d from omega(n^0.02) to n, m = O(log(n/delta)) and "
-        "x = 1_(d^2): for every input of D1, F_exp > 0 and F_lin = 0, and for every input of D0, "
-        "F_exp = F_lin = 0, each with probability 1 - delta/poly(n).",
+        "For τ = (c + 0.1) √(log n), d from ω(n^0.02) to n, m = O(log(n/δ)) and "
+        "x the vector of ones: for every input of D1, F_exp > 0 and F_lin = 0, and for every "
+        "input of D0, F_exp = F_lin = 0, each with probability 1 − δ/poly(n).",
         claims=("theorem-6.2",),
         beside=("theorem-6.2-constant", "theorem-6.2-dimension", "theorem-6.2-identity"),
     ),
@@ -234,7 +234,7 @@ _MAIN = (
         "theorem-6.2-range",
         "Section 6, Theorem 6.2 with Definition 6.1",
         "sentence",
-        "The theorem holds for every a1 >= 0.7; no upper limit is given.",
+        "The theorem holds for every a1 ≥ 0.7; no upper limit is given.",
         claims=("theorem-6.2-spike-limit",),
     ),
     Statement(
@@ -316,7 +316,7 @@ _END = (
         "definition-c.2",
         "Appendix C.1",
         "definition",
-        "F_lin of three matrices: the sum of phi_tau(<c_lin, y_l>) over rows and neurons.",
+        "F_lin of three matrices: the sum of φ_τ(<c_lin, y_l>) over rows and neurons.",
         reason=DEFINES,
     ),
     Statement("figure-6", "Figure 6", "figure", "The attention computation.", reason=DRAWS),
@@ -346,7 +346,7 @@ _END = (
         "definition-c.6",
         "Appendix C.2",
         "definition",
-        "F_exp of three matrices: the sum of phi_tau(<c_exp, y_l>) over rows and neurons.",
+        "F_exp of three matrices: the sum of φ_τ(<c_exp, y_l>) over rows and neurons.",
         reason=f"{DEFINES} The signs are printed as n x m and are d x m.",
     ),
 )
