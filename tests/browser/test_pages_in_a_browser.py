@@ -9,6 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
+HEAT = {"mark": "rect", "width": 120, "height": 120, "encoding": {"x": {"axis": None}}}
 DRAWN = ("heights", "likeness", "beside", "waves")
 
 CONTRASTS = """() => {
@@ -233,6 +234,10 @@ def test_figures_have_words_for_those_who_do_not_see_them(visit, disk):
         ({"mark": "point", "encoding": {"column": {"field": "k"}}}, "encoding.facet.columns", 1),
         ({"facet": {"column": {"field": "k"}}, "spec": {"mark": "point"}}, "facet.field", "k"),
         ({"facet": {"field": "k"}, "columns": 4, "spec": {"mark": "bar"}}, "columns", 1),
+        # Panels below one another take the width; heat maps without axes share it, as squares.
+        ({"facet": {"column": {"field": "k"}}, "spec": {"width": 160}}, "spec.width", 230),
+        ({"concat": [HEAT] * 4, "columns": 4}, "concat.3.width", 142),
+        ({"concat": [HEAT] * 4, "columns": 4}, "concat.3.height", 142),
         (
             {
                 "repeat": {"column": ["a", "b"]},

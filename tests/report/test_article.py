@@ -9,6 +9,7 @@ import re
 import pytest
 
 from attnlab.lab.catalog import load_studies, load_study
+from attnlab.lab.ledger import Ledger, Shipped
 from attnlab.lab.store import Store
 from attnlab.lab.study import Statement
 from attnlab.report.mathml import mathml
@@ -126,6 +127,40 @@ def test_indices_and_powers_of_plain_texts_are_set_and_all_else_is_escaped():
         "<i>F</i><sub>lin</sub>(n<sup>2.5</sup>) of <code>random_run</code> &lt;b&gt; &amp; "
         "(1 − e)<sup>m</sup>"
     )
+
+
+def test_stars_and_powers_with_brackets_inside_are_set():
+    text = str(rendered("σ_* and c_r^*; C 2^(d − (r+1) log(2d/r)) heads, f(x)^{-1}"))
+    assert text == (
+        "<i>σ</i><sub>*</sub> and <i>c</i><sub>r</sub><sup>*</sup>; "
+        "C 2<sup>d − (r+1) log(2d/r)</sup> heads, f(x)<sup>-1</sup>"
+    )
+
+
+def test_the_front_page_says_what_shipped_runs_found(orchard, filled, tmp_path):
+    (own,) = judged(filled, orchard)
+    first, second, third, *rest = own.ledger
+    runs = [("paper", "holds"), ("paper", "fails"), ("standard", "holds")]
+    shipped = [
+        dataclasses.replace(
+            entry,
+            shipped=Shipped(
+                dataclasses.replace(entry, scale=scale, verdict=verdict),
+                "Intel(R) Xeon(R) Processor",
+                "2026-11-16",
+                3,
+                3,
+            ),
+        )
+        for entry, (scale, verdict) in zip((first, second, third), runs, strict=True)
+    ]
+    told = dataclasses.replace(own, ledger=Ledger([*shipped, *rest]))
+    page = write_report(filled, [told], tmp_path / "site").index.read_text()
+    found = re.findall(r'<a href="ledger.html">Shipped run</a> (.*?)</p>', page)
+    assert found == [
+        "at paper scale (Intel Xeon, 2026-11-16): 1 hold, 1 fail.",
+        "at standard scale (Intel Xeon, 2026-11-16): 1 hold.",
+    ]
 
 
 @pytest.mark.parametrize("study", load_studies(()), ids=lambda study: study.name)

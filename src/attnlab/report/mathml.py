@@ -27,13 +27,12 @@ SYMBOLS = {
     "partial": "∂", "nabla": "∇", "ldots": "…", "dots": "…", "langle": "⟨", "rangle": "⟩",
     "lVert": "‖", "rVert": "‖", "|": "‖", "mid": "∣", "circ": "∘", "top": "⊤", "forall": "∀",
     "exists": "∃", "ll": "≪", "gg": "≫", "propto": "∝", "equiv": "≡", "odot": "⊙", "neg": "¬",
-    "subset": "⊂", "cup": "∪", "cap": "∩", "star": "⋆", "prime": "′", "mapsto": "↦", "leftarrow": "←", "otimes": "⊗",
-    "lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈", "rceil": "⌉", "lvert": "|", "rvert": "|",
-    "qquad": "\u2003\u2003", "{": "{",
-    "}": "}", ",": "\u2009", ";": "\u2005", "quad": "\u2003",
+    "subset": "⊂", "cup": "∪", "cap": "∩", "star": "⋆", "prime": "′", "mapsto": "↦", "{": "{",
+    "}": "}", ",": "\u2009", ";": "\u2005", "quad": "\u2003", "qquad": "\u2003\u2003",
+    "leftarrow": "←", "otimes": "⊗", "lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈", "rceil": "⌉",
+    "lvert": "|", "rvert": "|",
 }  # fmt: skip
-FUNCTIONS = {"log", "exp", "max", "min", "sin", "cos", "arg", "lim", "sup", "inf", "det", "tanh", "ln", "Pr",
-    "arccos", "bmod"}  # fmt: skip
+FUNCTIONS = set("log ln exp max min sin cos arccos arg lim sup inf det tanh bmod Pr".split())  # noqa: SIM905
 ACCENTS = {"hat": "^", "tilde": "~", "bar": "¯"}
 FONTS = {"mathcal": "script", "mathbf": "bold"}
 DOUBLE_STRUCK = {"R": "ℝ", "E": "𝔼", "P": "ℙ", "N": "ℕ", "S": "𝕊", "Z": "ℤ", "C": "ℂ"}
@@ -55,8 +54,11 @@ def _row(tokens: list[str], end: str | None) -> tuple[str, list[str]]:
     while tokens and tokens[0] != end:
         if tokens[0] in ("}", "\\right"):
             return f"<mrow>{''.join(parts)}</mrow>", tokens
+        function = tokens[0][1:] in FUNCTIONS
         part, tokens = _scripted(tokens)
         parts.append(part)
+        if function and tokens and (tokens[0].isalnum() or tokens[0][1:] in GREEK):
+            parts.append('<mspace width="0.17em"></mspace>')
     if end is not None:
         if not tokens:
             raise ValueError(f"{end!r} is missing")

@@ -73,7 +73,9 @@
   // A panel takes the room there is, up to `most` times the width that its author gave it.
   function fill(spec, room, most) {
     const wide = typeof spec.width === "number" ? spec.width : partWidth;
+    const square = spec.height === wide; // and stays one
     spec.width = Math.max(Math.min(Math.round(most * wide), room), leastFacet);
+    if (square) spec.height = spec.width;
   }
 
   const channelsWithin = (part) => [part, ...(part.layer || [])].map(channelsOf);

@@ -109,7 +109,7 @@ def draw_map(rows: list[dict[str, Any]]) -> Drawn:
     ]
     dots = (
         alt.Chart(chart_data(kept))
-        .mark_point(filled=True, size=12, color="black", opacity=1)
+        .mark_point(filled=True, size=14, color="#c2185b", opacity=1)
         .encode(
             x="d:O",
             y=alt.Y("m:O", sort="descending"),
