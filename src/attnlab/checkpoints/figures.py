@@ -159,7 +159,11 @@ def draw_map(
             x=alt.X("head:O", axis=alt.Axis(labelAngle=0)),
             y=alt.Y("layer:O", sort="descending"),
             color=alt.Color("value:Q", title=name, scale=scale),
-            tooltip=["layer:O", "head:O", alt.Tooltip("value:Q", title=name, format=".4")],
+            tooltip=[
+                alt.Tooltip("layer:O"),
+                alt.Tooltip("head:O"),
+                alt.Tooltip("value:Q", title=name, format=".4"),
+            ],
         )
         .properties(width=_pixels(rows, "head"), height=_pixels(rows, "layer"))
         .facet(alt.Facet("form:N", title=None), columns=2)
@@ -180,8 +184,12 @@ def draw_spectra(rows: Rows, by: str) -> Chart:
             ),
             y=alt.Y("value:Q", title="singular value", scale=alt.Scale(type="log", nice=False)),
             color=alt.Color(f"{by}:{'O' if single else 'Q'}", title=by),
-            detail=f"{by}:N",
-            tooltip=[f"{by}:O", "index:Q", alt.Tooltip("value:Q", format=".4")],
+            detail=alt.Detail(f"{by}:N"),
+            tooltip=[
+                alt.Tooltip(f"{by}:O"),
+                alt.Tooltip("index:Q"),
+                alt.Tooltip("value:Q", format=".4"),
+            ],
         )
         .properties(width=190, height=220)
         .facet(alt.Facet("form:N", title=None), columns=2, align="each")

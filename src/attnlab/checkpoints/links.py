@@ -86,7 +86,11 @@ def draw(drawn: Rows) -> Chart:
             x=alt.X("writes:O", title="layer that writes", axis=alt.Axis(labelAngle=0)),
             y=alt.Y("reads:O", title="layer that reads", sort="descending"),
             color=alt.Color("times random:Q", scale=alt.Scale(scheme="viridis")),
-            tooltip=["writes:O", "reads:O", alt.Tooltip("score:Q", format=".4")],
+            tooltip=[
+                alt.Tooltip("writes:O"),
+                alt.Tooltip("reads:O"),
+                alt.Tooltip("score:Q", format=".4"),
+            ],
         )
         .properties(width=180, height=180)
         .facet(alt.Facet("kind:N", title=None), columns=3)

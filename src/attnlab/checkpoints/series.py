@@ -158,8 +158,13 @@ def draw(drawn: Rows, name: str, axis: str) -> Chart:
             x=alt.X("step:Q", title=axis),
             y=alt.Y(f"{name}:Q", scale=alt.Scale(zero=False)),
             color=alt.Color(f"layer:{'O' if single else 'Q'}"),
-            detail="layer:N",
-            tooltip=["checkpoint:N", "layer:O", "step:Q", alt.Tooltip(f"{name}:Q", format=".4")],
+            detail=alt.Detail("layer:N"),
+            tooltip=[
+                alt.Tooltip("checkpoint:N"),
+                alt.Tooltip("layer:O"),
+                alt.Tooltip("step:Q"),
+                alt.Tooltip(f"{name}:Q", format=".4"),
+            ],
         )
         .properties(width=220, height=220)
         .facet(alt.Facet("form:N", title=None), columns=2)

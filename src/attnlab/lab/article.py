@@ -68,7 +68,7 @@ class Article:
     tables
         Figures that are tables: id -> the table of the figure's rows.
     page
-        The page of the documentation, such as "linear.html".
+        The page of the documentation, such as "linear.md", in a folder `docs` above the study.
     """
 
     introduction: str = ""

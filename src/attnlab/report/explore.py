@@ -70,8 +70,8 @@ class Answers:
         with self._busy:
             if page and number < self._newest[page]:
                 raise Overtaken
-            spec, table = self._computed(study, name, tuple(values.items()))
-        return table if kind == "csv" else spec
+            spec, rows = self._computed(study, name, tuple(values.items()))
+        return as_csv(rows) if kind == "csv" else spec
 
     def act(self, study: str, name: str, action: str, asked: Mapping[str, str]) -> str:
         """Start or stop a training; the answer has its number."""
@@ -97,7 +97,7 @@ class Answers:
     def _compute(self, study: str, name: str, values: tuple[tuple[str, Any], ...]):
         explorer = self.explorers[study, name]
         rows = [plain(row) for row in explorer.rows(**dict(values))]
-        return json.dumps(spec_of(explorer.draw, rows)), as_csv(rows)
+        return json.dumps(spec_of(explorer.draw, rows)), rows
 
 
 def python_of(study: str, explorer: Explorer, values: Mapping[str, Any]) -> str:

@@ -162,7 +162,11 @@ def draw_omegas(rows: Rows) -> Chart:
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("layer:O", title="layer"),
         y=alt.Y("value:Q", title=None),
-        tooltip=["layer:O", "omega:N", alt.Tooltip("value:Q", format=".4g")],
+        tooltip=[
+            alt.Tooltip("layer:O"),
+            alt.Tooltip("omega:N"),
+            alt.Tooltip("value:Q", format=".4g"),
+        ],
     )
     return (
         alt.layer(base.mark_line(opacity=0.4), base.mark_point())
@@ -199,7 +203,11 @@ def draw_filter(rows: Rows) -> Chart:
             y=alt.Y("f:Q", title="f(s)"),
             color=alt.Color("sigma:O", title="σ"),
             strokeDash=dash,
-            tooltip=["kind:N", "sigma:O", alt.Tooltip("f:Q", format=".3f")],
+            tooltip=[
+                alt.Tooltip("kind:N"),
+                alt.Tooltip("sigma:O"),
+                alt.Tooltip("f:Q", format=".3f"),
+            ],
         )
     )
 
@@ -217,7 +225,12 @@ def draw_matrices(rows: Rows) -> Chart:
             x=alt.X("column:O", title=None),
             y=alt.Y("row:O", title=None),
             color=alt.Color("share:Q", title="entry / largest", scale=shade),
-            tooltip=["layer:O", "row:O", "column:O", alt.Tooltip("value:Q", format=".4g")],
+            tooltip=[
+                alt.Tooltip("layer:O"),
+                alt.Tooltip("row:O"),
+                alt.Tooltip("column:O"),
+                alt.Tooltip("value:Q", format=".4g"),
+            ],
         )
         .properties(width=size, height=size)
         .facet(row=alt.Row("matrix:N", title=None), column=alt.Column("layer:O", title="layer"))
@@ -236,7 +249,7 @@ def _with_bars(rows: Rows, colour: alt.Color, title: str) -> Chart:
         alt.Tooltip("error:Q", title="standard error", format=".1g"),
     ]
     return alt.layer(
-        base.mark_rule().encode(y=alt.Y("low:Q", title=title), y2="high:Q"),
+        base.mark_rule().encode(y=alt.Y("low:Q", title=title), y2=alt.Y2("high:Q")),
         base.mark_line().encode(y=alt.Y("value:Q", title=title)),
         base.mark_point().encode(y=alt.Y("value:Q", title=title), tooltip=tooltip),
     )

@@ -135,12 +135,14 @@ def panel(rows: Rows, title: str, width: int = 190, height: int = 170) -> Any:
     y = alt.Y("loss:Q", title="adjusted loss", scale=log_scale())
     networks = base.transform_filter("isValid(datum.low)")
     return alt.layer(
-        networks.mark_area(opacity=0.2).encode(y=alt.Y("low:Q", scale=log_scale()), y2="high:Q"),
+        networks.mark_area(opacity=0.2).encode(
+            y=alt.Y("low:Q", scale=log_scale()), y2=alt.Y2("high:Q")
+        ),
         networks.mark_line(point=True).encode(
             y=y,
             tooltip=[
-                "model:N",
-                "layers:Q",
+                alt.Tooltip("model:N"),
+                alt.Tooltip("layers:Q"),
                 alt.Tooltip("loss:Q", format=".3g"),
                 alt.Tooltip("error:Q", format=".1g"),
                 alt.Tooltip("paper:Q", format=".3g"),
@@ -148,7 +150,7 @@ def panel(rows: Rows, title: str, width: int = 190, height: int = 170) -> Any:
         ),
         networks.transform_filter("isValid(datum.paper) && datum.paper > 0")
         .mark_point(shape=CROSS, filled=False, size=36, strokeWidth=1.6, opacity=1)
-        .encode(y="paper:Q"),
+        .encode(y=alt.Y("paper:Q")),
         base.transform_filter("!isValid(datum.low) && isValid(datum.loss)")
         .mark_line(strokeDash=[5, 4])
         .encode(y=y),
@@ -195,9 +197,14 @@ def draw_read(rows: Rows) -> Drawn:
         )
         y = alt.Y("loss:Q", title="adjusted loss", scale=log_scale(domain=[0.03, 1e4], clamp=True))
         return alt.layer(
-            base.mark_area(opacity=0.2).encode(y="low:Q", y2="high:Q"),
+            base.mark_area(opacity=0.2).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
             base.mark_line(point=True).encode(
-                y=y, tooltip=["layers:O", "read:Q", alt.Tooltip("loss:Q", format=".3g")]
+                y=y,
+                tooltip=[
+                    alt.Tooltip("layers:O"),
+                    alt.Tooltip("read:Q"),
+                    alt.Tooltip("loss:Q", format=".3g"),
+                ],
             ),
         ).properties(title=model, width=210, height=230)
 

@@ -73,8 +73,8 @@ def draw_table(rows: Rows) -> Drawn:
     )
     return alt.layer(
         base.mark_rect(opacity=0.65).encode(color=ratio, tooltip=[*tips, *more, *counts]),
-        base.mark_text(fontSize=9, dy=-5).encode(text="text:N"),
-        base.mark_text(fontSize=8, dy=7, opacity=0.7).encode(text="state:N"),
+        base.mark_text(fontSize=9, dy=-5).encode(text=alt.Text("text:N")),
+        base.mark_text(fontSize=8, dy=7, opacity=0.7).encode(text=alt.Text("state:N")),
     ).properties(width=900, height=230)
 
 
@@ -123,11 +123,15 @@ def draw_starts(rows: Rows) -> Drawn:
             base.mark_point(filled=True, opacity=0.6).encode(
                 y=y,
                 color=alt.Color("recipe:N", title="training"),
-                tooltip=["start:O", alt.Tooltip("loss:Q", format=".3g"), "diagnosis:N"],
+                tooltip=[
+                    alt.Tooltip("start:O"),
+                    alt.Tooltip("loss:Q", format=".3g"),
+                    alt.Tooltip("diagnosis:N"),
+                ],
             ),
             base.transform_filter("datum.paper > 0")
             .mark_point(shape="cross", color="black", size=40)
-            .encode(y="paper:Q"),
+            .encode(y=alt.Y("paper:Q")),
         ).properties(title=noise, width=190, height=170)
 
     names = dict.fromkeys(row["noise"] for row in rows)
@@ -171,7 +175,7 @@ def draw_structure(rows: Rows) -> Drawn:
                     scale=alt.Scale(domain=[0, 1]),
                 ),
                 color=alt.Color("matrix:N", title=None),
-                xOffset="matrix:N",
+                xOffset=alt.XOffset("matrix:N"),
             )
             .properties(title=column, width=300, height=220)
         )

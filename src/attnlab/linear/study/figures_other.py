@@ -51,7 +51,11 @@ def draw_unadjusted(rows: Rows) -> Drawn:
             x=alt.X("sigma:Q", title="noise level σ"),
             y=alt.Y("loss:Q", title="loss, not adjusted", scale=alt.Scale(domain=[0, 6])),
             color=alt.Color("model:N", title=None),
-            tooltip=["model:N", "sigma:Q", alt.Tooltip("loss:Q", format=".3f")],
+            tooltip=[
+                alt.Tooltip("model:N"),
+                alt.Tooltip("sigma:Q"),
+                alt.Tooltip("loss:Q", format=".3f"),
+            ],
         )
     )
     return alt.layer(shaded(rows), lines)
@@ -94,7 +98,11 @@ def draw_matrices(rows: Rows) -> Drawn:
                     legend=None,
                     scale=alt.Scale(scheme="blueorange", domain=[-most, most], domainMid=0),
                 ),
-                tooltip=["row:O", "column:O", alt.Tooltip("value:Q", format=".3g")],
+                tooltip=[
+                    alt.Tooltip("row:O"),
+                    alt.Tooltip("column:O"),
+                    alt.Tooltip("value:Q", format=".3g"),
+                ],
             )
             .properties(title=name, width=140, height=140)
         )

@@ -79,7 +79,7 @@ def shaded(rows: Rows) -> alt.Chart:
     return (
         alt.Chart(alt.Data(values=[span]))
         .mark_rect(color=SHADE, opacity=0.13)
-        .encode(x=alt.X("from:Q"), x2="to:Q")
+        .encode(x=alt.X("from:Q"), x2=alt.X2("to:Q"))
     )
 
 
@@ -96,9 +96,9 @@ def draw_deepest(rows: Rows) -> Drawn:
                 y=alt.Y("loss:Q", title="adjusted loss", scale=log_scale(**CUT)),
                 color=model_colour(),
                 tooltip=[
-                    "model:N",
-                    "layers:Q",
-                    "sigma:Q",
+                    alt.Tooltip("model:N"),
+                    alt.Tooltip("layers:Q"),
+                    alt.Tooltip("sigma:Q"),
                     alt.Tooltip("loss:Q", format=".3g"),
                     alt.Tooltip("error:Q", format=".1g"),
                 ],
@@ -141,7 +141,11 @@ def draw_depths(rows: Rows) -> Drawn:
                 x=alt.X("sigma:Q", title="noise level σ"),
                 y=alt.Y("loss:Q", title="adjusted loss", scale=log_scale(**CUT)),
                 color=alt.Color("layers:O", title="layers", scale=alt.Scale(scheme="viridis")),
-                tooltip=["layers:O", "sigma:Q", alt.Tooltip("loss:Q", format=".3g")],
+                tooltip=[
+                    alt.Tooltip("layers:O"),
+                    alt.Tooltip("sigma:Q"),
+                    alt.Tooltip("loss:Q", format=".3g"),
+                ],
             )
         )
         title = f"{model}, {noise}"
@@ -187,9 +191,14 @@ def draw_layers_read(rows: Rows) -> Drawn:
         y = alt.Y("loss:Q", title="adjusted loss", scale=log_scale(**CUT))
         return alt.layer(
             shaded(kept),
-            base.mark_area(opacity=0.2, clip=True).encode(y="low:Q", y2="high:Q"),
+            base.mark_area(opacity=0.2, clip=True).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
             base.mark_line(clip=True).encode(
-                y=y, tooltip=["read:O", "sigma:Q", alt.Tooltip("loss:Q", format=".3g")]
+                y=y,
+                tooltip=[
+                    alt.Tooltip("read:O"),
+                    alt.Tooltip("sigma:Q"),
+                    alt.Tooltip("loss:Q", format=".3g"),
+                ],
             ),
         ).properties(title=f"{model}, {layers} layers", width=210, height=150)
 

@@ -58,10 +58,10 @@ def draw_recipes(rows: Rows) -> Drawn:
     tips = [alt.Tooltip(f"{name}:Q", format=".3g") for name in ("loss", "error", "steps")]
     return alt.layer(
         base.mark_point(filled=True, opacity=0.6).encode(
-            y=y, tooltip=["start:O", *tips, "diagnosis:N"]
+            y=y, tooltip=[alt.Tooltip("start:O"), *tips, alt.Tooltip("diagnosis:N")]
         ),
-        base.mark_tick(color="black", width=40).encode(y="paper:Q"),
-        base.mark_tick(color="orange", width=40).encode(y="ours:Q"),
+        base.mark_tick(color="black", width=40).encode(y=alt.Y("paper:Q")),
+        base.mark_tick(color="orange", width=40).encode(y=alt.Y("ours:Q")),
     ).properties(width=560, height=260)
 
 

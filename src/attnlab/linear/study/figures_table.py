@@ -82,18 +82,18 @@ def draw_table(rows: Rows) -> Drawn:
         base.mark_rect(opacity=0.65).encode(
             color=ratio,
             tooltip=[
-                "row:N",
-                "noise:N",
+                alt.Tooltip("row:N"),
+                alt.Tooltip("noise:N"),
                 alt.Tooltip("ours:Q", format=".4g"),
                 alt.Tooltip("error:Q", format=".1g"),
                 alt.Tooltip("paper:Q", format=".4g"),
                 alt.Tooltip("bayes:Q", format=".4g"),
-                "state:N",
+                alt.Tooltip("state:N"),
                 alt.Tooltip("largest:Q", format=".3g"),
                 alt.Tooltip("worst_share:Q", format=".1%"),
             ],
         ),
-        base.mark_text(fontSize=8).encode(text="text:N"),
+        base.mark_text(fontSize=8).encode(text=alt.Text("text:N")),
     ).properties(width=900, height=20 * len(order))
 
 
@@ -120,7 +120,11 @@ def draw_heads(rows: Rows) -> Drawn:
                 x=alt.X("layers:Q", title="layers", axis=alt.Axis(tickMinStep=1, format="d")),
                 y=alt.Y("loss:Q", title="adjusted loss", scale=log_scale()),
                 color=alt.Color("heads:N", title=None),
-                tooltip=["heads:N", "layers:Q", alt.Tooltip("loss:Q", format=".4f")],
+                tooltip=[
+                    alt.Tooltip("heads:N"),
+                    alt.Tooltip("layers:Q"),
+                    alt.Tooltip("loss:Q", format=".4f"),
+                ],
             )
             .properties(title=noise, width=300, height=230)
         )
@@ -148,7 +152,7 @@ def draw_iterations(rows: Rows) -> Drawn:
     y = alt.Y("loss:Q", title="adjusted loss", scale=log_scale())
     return alt.layer(
         base.mark_line(point=True).encode(y=y, color=alt.datum("iterative ADARR")),
-        base.mark_line(strokeDash=[5, 4]).encode(y="adarr:Q", color=alt.datum("ADARR")),
+        base.mark_line(strokeDash=[5, 4]).encode(y=alt.Y("adarr:Q"), color=alt.datum("ADARR")),
     )
 
 

@@ -102,15 +102,15 @@ def _draw(title: str, colour: str = "model") -> Callable[[Rows], Drawn]:
         shape = alt.Shape("degree:N", title="equivalent, r", legend=alt.Legend(columns=2))
         level = alt.Chart(alt.Data(values=rows[:1])).mark_rule(strokeDash=[1, 3])
         return alt.layer(
-            simulated.mark_rule(opacity=0.45).encode(y="low:Q", y2="high:Q"),
+            simulated.mark_rule(opacity=0.45).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
             simulated.mark_point(size=24).encode(
                 y=error,
                 shape=shape,
                 tooltip=[
-                    "model:N",
-                    "degree:N",
-                    "kind:N",
-                    "x:Q",
+                    alt.Tooltip("model:N"),
+                    alt.Tooltip("degree:N"),
+                    alt.Tooltip("kind:N"),
+                    alt.Tooltip("x:Q"),
                     alt.Tooltip("error:Q", format=".3f"),
                 ],
             ),
@@ -118,7 +118,7 @@ def _draw(title: str, colour: str = "model") -> Callable[[Rows], Drawn]:
             .mark_line(strokeDash=[5, 4])
             .encode(y=error),
             lines.transform_filter("datum.kind == 'refined'").mark_line().encode(y=error),
-            level.encode(y="constant:Q"),
+            level.encode(y=alt.Y("constant:Q")),
         )
 
     return draw

@@ -40,7 +40,7 @@ def _draw_distances(rows: Rows) -> Drawn:
         color=alt.Color("of:N", title=None),
     )
     floor = alt.Chart(alt.Data(values=rows[:1])).mark_rule(strokeDash=[4, 4])
-    return alt.layer(lines, floor.encode(y="floor:Q"))
+    return alt.layer(lines, floor.encode(y=alt.Y("floor:Q")))
 
 
 def _ratio_rows(view: View) -> Rows:
@@ -82,12 +82,14 @@ def _draw_ratio(rows: Rows) -> Drawn:
     )
     one = alt.Chart(alt.Data(values=[{"one": 1}])).mark_rule(strokeDash=[4, 4])
     return alt.layer(
-        base.mark_rule(opacity=0.45).encode(y="low:Q", y2="high:Q"),
+        base.mark_rule(opacity=0.45).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
         base.mark_point(filled=True).encode(
-            y=y, shape=alt.Shape("prompts:N", title="prompts"), tooltip=["d:Q", "pair:N", "ratio:Q"]
+            y=y,
+            shape=alt.Shape("prompts:N", title="prompts"),
+            tooltip=[alt.Tooltip("d:Q"), alt.Tooltip("pair:N"), alt.Tooltip("ratio:Q")],
         ),
         base.transform_filter("datum.prompts == 'as drawn'").mark_line().encode(y=y),
-        one.encode(y="one:Q"),
+        one.encode(y=alt.Y("one:Q")),
     )
 
 
@@ -121,11 +123,18 @@ def _draw_degrees(rows: Rows) -> Drawn:
     )
     gap = alt.Y("gap:Q", title="log(transformer / equivalent)")
     layers = alt.layer(
-        base.mark_rule(opacity=0.45).encode(y="low:Q", y2="high:Q"),
+        base.mark_rule(opacity=0.45).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
         base.mark_point(filled=True).encode(
-            y=gap, tooltip=["model:N", "degree:N", "width:Q", "gap:Q", "predicted:Q"]
+            y=gap,
+            tooltip=[
+                alt.Tooltip("model:N"),
+                alt.Tooltip("degree:N"),
+                alt.Tooltip("width:Q"),
+                alt.Tooltip("gap:Q"),
+                alt.Tooltip("predicted:Q"),
+            ],
         ),
-        base.mark_line().encode(y="predicted:Q"),
+        base.mark_line().encode(y=alt.Y("predicted:Q")),
         data=alt.Data(values=rows),
     )
     return layers.facet(column=alt.Column("model:N", title=None))
@@ -167,12 +176,14 @@ def _draw_extrapolation(rows: Rows) -> Drawn:
     y = alt.Y("ratio:Q", title="simulation / limit law", scale=alt.Scale(zero=False))
     one = alt.Chart(alt.Data(values=[{"one": 1}])).mark_rule(strokeDash=[4, 4])
     return alt.layer(
-        base.mark_rule(opacity=0.45).encode(y="low:Q", y2="high:Q", detail="ridge:N"),
+        base.mark_rule(opacity=0.45).encode(
+            y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), detail=alt.Detail("ridge:N")
+        ),
         base.mark_line(point=True).encode(
             y=y,
             strokeDash=alt.StrokeDash("ridge:N", title="λ", legend=alt.Legend(symbolType="stroke")),
         ),
-        one.encode(y="one:Q"),
+        one.encode(y=alt.Y("one:Q")),
     )
 
 

@@ -90,7 +90,7 @@ def draw_training(rows: list[dict[str, Any]]) -> Drawn | alt.VConcatChart:
     rule = (
         alt.Chart(chart_data(held))
         .mark_rule(strokeDash=[4, 3], color="black")
-        .encode(y="loss:Q", tooltip=[alt.Tooltip("loss:Q", title="held out", format=".4f")])
+        .encode(y=alt.Y("loss:Q"), tooltip=[alt.Tooltip("loss:Q", title="held out", format=".4f")])
     )
     forms = [
         {

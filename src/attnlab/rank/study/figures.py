@@ -76,8 +76,10 @@ def _lines(colour: str, title: str | None, dashed: str | None = None) -> Any:
     numbers = (alt.Tooltip(f"{name}:Q", format=".4f") for name in ("mean", "best"))
     ranges = base.transform_filter("isValid(datum.best)").mark_rule(strokeWidth=3, opacity=0.5)
     return alt.layer(
-        base.mark_line(point=True).encode(y=error, tooltip=["rank:Q", "heads:Q", *numbers]),
-        ranges.encode(y="best:Q", y2="worst:Q"),
+        base.mark_line(point=True).encode(
+            y=error, tooltip=[alt.Tooltip("rank:Q"), alt.Tooltip("heads:Q"), *numbers]
+        ),
+        ranges.encode(y=alt.Y("best:Q"), y2=alt.Y2("worst:Q")),
     )
 
 
@@ -125,7 +127,13 @@ def _draw_2(rows: Rows) -> Drawn:
         .encode(
             x=alt.X("heads:Q", title="heads H", scale=alt.Scale(type="log", base=2)),
             color=alt.Color("source:N", title=None),
-            tooltip=["rank:Q", "heads:Q", "layers:Q", "angle:Q", "norm:Q"],
+            tooltip=[
+                alt.Tooltip("rank:Q"),
+                alt.Tooltip("heads:Q"),
+                alt.Tooltip("layers:Q"),
+                alt.Tooltip("angle:Q"),
+                alt.Tooltip("norm:Q"),
+            ],
         )
         .properties(width=220)
     )
@@ -235,7 +243,12 @@ def _draw_replay(rows: Rows) -> Drawn:
             x=alt.X("rank:Q", title="rank r", scale=alt.Scale(type="log", base=2)),
             y=alt.Y("error:Q", title="squared error", scale=alt.Scale(type="log")),
             color=alt.Color("what:N", title=None, legend=alt.Legend(columns=1)),
-            tooltip=["what:N", "rank:Q", "seed:Q", alt.Tooltip("error:Q", format=".4f")],
+            tooltip=[
+                alt.Tooltip("what:N"),
+                alt.Tooltip("rank:Q"),
+                alt.Tooltip("seed:Q"),
+                alt.Tooltip("error:Q", format=".4f"),
+            ],
         )
         .properties(width=150, height=180)
         .facet(column=alt.Column("layers:N", title=None))
@@ -274,7 +287,12 @@ def _draw_ablations(rows: Rows) -> Drawn:
             x=alt.X("value:Q", title="squared error"),
             y=alt.Y("what:N", title=None),
             color=alt.Color("measure:N", title=None),
-            tooltip=["what:N", "seed:Q", "measure:N", alt.Tooltip("value:Q", format=".4f")],
+            tooltip=[
+                alt.Tooltip("what:N"),
+                alt.Tooltip("seed:Q"),
+                alt.Tooltip("measure:N"),
+                alt.Tooltip("value:Q", format=".4f"),
+            ],
         )
     )
 

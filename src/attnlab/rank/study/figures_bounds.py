@@ -54,7 +54,11 @@ def _draw_pair(rows: Rows) -> Drawn:
         x=heads_axis(),
         y=alt.Y("error:Q", title="squared error"),
         color=alt.Color("what:N", title=None),
-        tooltip=["what:N", "heads:Q", alt.Tooltip("error:Q", format=".4f")],
+        tooltip=[
+            alt.Tooltip("what:N"),
+            alt.Tooltip("heads:Q"),
+            alt.Tooltip("error:Q", format=".4f"),
+        ],
     )
     return alt.layer(
         base.transform_filter("datum.line === true").mark_line(strokeDash=[5, 4]),
@@ -86,7 +90,13 @@ def _draw_bounds(rows: Rows) -> Drawn:
             x=heads_axis(),
             y=alt.Y("B:Q", title="lower bound (B) on the error"),
             color=alt.Color("rank:O", title="rank r", scale=alt.Scale(scheme="viridis")),
-            tooltip=["rank:Q", "heads:Q", "A:Q", "B:Q", "C:Q"],
+            tooltip=[
+                alt.Tooltip("rank:Q"),
+                alt.Tooltip("heads:Q"),
+                alt.Tooltip("A:Q"),
+                alt.Tooltip("B:Q"),
+                alt.Tooltip("C:Q"),
+            ],
         )
     )
 
@@ -122,10 +132,10 @@ def _draw_full_rank(rows: Rows) -> Drawn:
     law = base.transform_filter("isValid(datum.law)")
     return alt.layer(
         law.mark_line().encode(y=alt.Y("law:Q", title="squared error", scale=log)),
-        law.mark_line(strokeDash=[4, 4]).encode(y="limit:Q"),
+        law.mark_line(strokeDash=[4, 4]).encode(y=alt.Y("limit:Q")),
         base.transform_filter("isValid(datum.sampled)")
         .mark_point(filled=True, size=60)
-        .encode(y="sampled:Q", shape=alt.Shape("N:N", title="points N")),
+        .encode(y=alt.Y("sampled:Q"), shape=alt.Shape("N:N", title="points N")),
     )
 
 

@@ -41,7 +41,11 @@ def _draw_theorem_2(rows: Rows) -> Drawn:
             x=alt.X("epsilon:Q", title="ε, at H = d^(1/(4ε)) heads of rank 1"),
             y=alt.Y("error:Q", title="squared error"),
             color=alt.Color("what:N", title=None),
-            tooltip=["what:N", "epsilon:Q", alt.Tooltip("error:Q", format=".4f")],
+            tooltip=[
+                alt.Tooltip("what:N"),
+                alt.Tooltip("epsilon:Q"),
+                alt.Tooltip("error:Q", format=".4f"),
+            ],
         )
     )
 
@@ -76,7 +80,12 @@ def _draw_theorem_4(rows: Rows) -> Drawn:
             y=alt.Y("digits:Q", title="log₁₀ of what an error of 1/20 needs"),
             color=alt.Color("what:N", title=None),
             strokeDash=alt.StrokeDash("d:O", title="d", legend=alt.Legend(symbolType="stroke")),
-            tooltip=["d:O", "gap:Q", "what:N", alt.Tooltip("digits:Q", format=".1f")],
+            tooltip=[
+                alt.Tooltip("d:O"),
+                alt.Tooltip("gap:Q"),
+                alt.Tooltip("what:N"),
+                alt.Tooltip("digits:Q", format=".1f"),
+            ],
         )
     )
 

@@ -48,10 +48,10 @@ def _draw_votes(rows: Rows) -> Drawn:
         base.mark_line(point=True).encode(y=y),
         base.transform_filter("isValid(datum.bound)")
         .mark_line(strokeDash=[5, 4])
-        .encode(y="bound:Q"),
+        .encode(y=alt.Y("bound:Q")),
         base.transform_filter("isValid(datum.sampled)")
         .mark_point(shape="diamond", size=80)
-        .encode(y="sampled:Q"),
+        .encode(y=alt.Y("sampled:Q")),
     )
 
 
@@ -95,7 +95,14 @@ def _draw_sizes(rows: Rows) -> Drawn:
         .encode(
             x=alt.X("share:Q", title="H r / d"),
             y=alt.Y("model:N", title=None),
-            tooltip=["model:N", "d:Q", "heads:Q", "rank:Q", "share:Q", "least_angle:Q"],
+            tooltip=[
+                alt.Tooltip("model:N"),
+                alt.Tooltip("d:Q"),
+                alt.Tooltip("heads:Q"),
+                alt.Tooltip("rank:Q"),
+                alt.Tooltip("share:Q"),
+                alt.Tooltip("least_angle:Q"),
+            ],
         )
     )
 

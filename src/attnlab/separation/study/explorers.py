@@ -69,8 +69,8 @@ def draw(rows: list[dict[str, Any]]) -> Drawn:
         alt.Chart(chart_data([{"m": best["m"], "success": best["success"]}]))
         .mark_point(size=90, filled=False, color="black")
         .encode(
-            x="m:Q",
-            y="success:Q",
+            x=alt.X("m:Q"),
+            y=alt.Y("success:Q"),
             tooltip=[alt.Tooltip("m:Q"), alt.Tooltip("success:Q", format=".4f")],
         )
     )
@@ -78,7 +78,7 @@ def draw(rows: list[dict[str, Any]]) -> Drawn:
     promise = (
         alt.Chart(chart_data(kept))
         .mark_square(size=40, opacity=1)
-        .encode(x="m:Q", y="zero:Q", shape=alt.Shape("kept:N", title=None))
+        .encode(x=alt.X("m:Q"), y=alt.Y("zero:Q"), shape=alt.Shape("kept:N", title=None))
     )
     return alt.layer(lines, peak, promise) if kept else alt.layer(lines, peak)
 
@@ -111,7 +111,7 @@ def draw_map(rows: list[dict[str, Any]]) -> Drawn:
         alt.Chart(chart_data(kept))
         .mark_point(filled=True, size=14, color="#c2185b", opacity=1)
         .encode(
-            x="d:O",
+            x=alt.X("d:O"),
             y=alt.Y("m:O", sort="descending"),
             shape=alt.Shape("kept:N", title=None),
         )

@@ -67,7 +67,7 @@ def _draw_sweep(swept: str) -> Callable[[Rows], Drawn]:
             x=alt.X(f"{swept}:Q", title=NAMES[swept], scale=scale)
         )
         lines = [
-            base.mark_line(strokeDash=dash).encode(y=f"{column}:Q", color=alt.datum(name))
+            base.mark_line(strokeDash=dash).encode(y=alt.Y(f"{column}:Q"), color=alt.datum(name))
             for column, (name, dash) in LINES.items()
             if column in rows[0]
         ]
@@ -82,11 +82,14 @@ def _sampled(base: alt.Chart, swept: str, scale: alt.Scale) -> list[alt.Chart]:
 
     label = alt.datum("sampled, 95% interval")
     return [
-        base.mark_rule(opacity=0.45).encode(y="low:Q", y2="high:Q", color=label),
+        base.mark_rule(opacity=0.45).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), color=label),
         base.mark_point(filled=True, size=22).encode(
             y=alt.Y("sampled:Q", title="probability of success", scale=scale),
             color=label,
-            tooltip=[f"{swept}:Q", *(alt.Tooltip(f"{name}:Q", format=".3f") for name in SHOWN)],
+            tooltip=[
+                alt.Tooltip(f"{swept}:Q"),
+                *(alt.Tooltip(f"{name}:Q", format=".3f") for name in SHOWN),
+            ],
         ),
     ]
 
@@ -135,14 +138,16 @@ def _draw_regression(swept: str) -> Callable[[Rows], Drawn]:
         )
         band = base.mark_area(opacity=0.18).encode(
             y=alt.Y("lower_bound:Q", title="probability of success", scale=scale),
-            y2="cap:Q",
+            y2=alt.Y2("cap:Q"),
             color=alt.datum("between the bounds"),
         )
-        cap = base.mark_line(strokeDash=[5, 4]).encode(y="cap:Q", color=alt.datum("cap 1 − 2^−m"))
+        cap = base.mark_line(strokeDash=[5, 4]).encode(
+            y=alt.Y("cap:Q"), color=alt.datum("cap 1 − 2^−m")
+        )
         exact = (
             base.transform_filter("isValid(datum.exact_two_level)")
             .mark_line()
-            .encode(y="exact_two_level:Q", color=alt.datum("exact law, two-level data"))
+            .encode(y=alt.Y("exact_two_level:Q"), color=alt.datum("exact law, two-level data"))
         )
         lines = [exact] if "exact_two_level" in rows[0] else []
         return alt.layer(band, cap, *lines, *_sampled(base, swept, scale))

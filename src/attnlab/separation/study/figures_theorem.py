@@ -59,11 +59,17 @@ def _draw_map(rows: Rows) -> Drawn:
             alt.layer(
                 base.mark_area(opacity=0.12).encode(
                     y=alt.Y("least m:Q", title="number of neurons m", scale=height),
-                    y2="largest m:Q",
+                    y2=alt.Y2("largest m:Q"),
                 ),
                 base.mark_line(point=True).encode(
                     y=alt.Y("least m:Q", scale=height),
-                    tooltip=["n:O", "d:Q", "least m:Q", "largest m:Q", "failure:Q"],
+                    tooltip=[
+                        alt.Tooltip("n:O"),
+                        alt.Tooltip("d:Q"),
+                        alt.Tooltip("least m:Q"),
+                        alt.Tooltip("largest m:Q"),
+                        alt.Tooltip("failure:Q"),
+                    ],
                 ),
             ).properties(title=f"b = {b}", width=190, height=220)
         )
@@ -95,7 +101,13 @@ def _draw_dimension(rows: Rows) -> Drawn:
     return alt.layer(
         base.mark_line(point=True).encode(
             y=alt.Y("settled d:Q", title="dimension from which the theorem holds", scale=height),
-            tooltip=["n:Q", "b:O", "first d:Q", "settled d:Q", "predicted d:Q"],
+            tooltip=[
+                alt.Tooltip("n:Q"),
+                alt.Tooltip("b:O"),
+                alt.Tooltip("first d:Q"),
+                alt.Tooltip("settled d:Q"),
+                alt.Tooltip("predicted d:Q"),
+            ],
         ),
         base.mark_line(strokeDash=[4, 4]).encode(y=alt.Y("predicted d:Q", scale=height)),
     )
@@ -116,7 +128,7 @@ def _draw_spikes(rows: Rows) -> Drawn:
     return alt.layer(
         base.mark_line(point=True).encode(
             y=alt.Y("failure:Q", title="probability of failure", scale=height),
-            tooltip=["a1:Q", "failure:Q"],
+            tooltip=[alt.Tooltip("a1:Q"), alt.Tooltip("failure:Q")],
         ),
         base.mark_line(strokeDash=[4, 4]).encode(y=alt.Y("δ/n:Q", scale=height)),
     )

@@ -38,7 +38,11 @@ def _map_figure(plane: Literal["d-m", "a0-a1"], x: grids.X) -> Figure:
                 x=horizontal.title(NAMES[across]),
                 y=vertical.title(NAMES[up]),
                 color=alt.Color("exact:Q", title="success", scale=scale),
-                tooltip=[f"{across}:Q", f"{up}:Q", alt.Tooltip("exact:Q", format=".3f")],
+                tooltip=[
+                    alt.Tooltip(f"{across}:Q"),
+                    alt.Tooltip(f"{up}:Q"),
+                    alt.Tooltip("exact:Q", format=".3f"),
+                ],
             )
         )
 
@@ -81,11 +85,15 @@ def _draw_offsets(rows: Rows) -> Drawn:
             x=alt.X("offset:Q", title="offset o of the threshold (c + o) √log n"),
             y=alt.Y("exact:Q", title="probability of success", scale=alt.Scale(domain=SUCCESS)),
             color=alt.Color("d:O", title="d", scale=alt.Scale(scheme="viridis")),
-            tooltip=["d:O", "offset:Q", alt.Tooltip("exact:Q", format=".4f")],
+            tooltip=[
+                alt.Tooltip("d:O"),
+                alt.Tooltip("offset:Q"),
+                alt.Tooltip("exact:Q", format=".4f"),
+            ],
         )
     )
     marks = alt.Data(values=[{"at": 0.1}, {"at": 0.2}, {"at": 0.9}])
-    return alt.layer(lines, alt.Chart(marks).mark_rule(strokeDash=[4, 4]).encode(x="at:Q"))
+    return alt.layer(lines, alt.Chart(marks).mark_rule(strokeDash=[4, 4]).encode(x=alt.X("at:Q")))
 
 
 def _sum_rows(view: View) -> Rows:
@@ -115,7 +123,7 @@ def _draw_sums(rows: Rows) -> Drawn:
         ),
         base.transform_filter("isValid(datum.bound)")
         .mark_line(strokeDash=[4, 4])
-        .encode(y="bound:Q"),
+        .encode(y=alt.Y("bound:Q")),
     )
 
 
