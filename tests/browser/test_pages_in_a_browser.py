@@ -238,6 +238,7 @@ def test_figures_have_words_for_those_who_do_not_see_them(visit, disk):
         ({"facet": {"column": {"field": "k"}}, "spec": {"width": 160}}, "spec.width", 230),
         ({"concat": [HEAT] * 4, "columns": 4}, "concat.3.width", 142),
         ({"concat": [HEAT] * 4, "columns": 4}, "concat.3.height", 142),
+        ({"concat": [HEAT] * 12, "columns": 4}, "columns", 2),
         (
             {
                 "repeat": {"column": ["a", "b"]},

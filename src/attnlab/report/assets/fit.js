@@ -97,6 +97,10 @@
     const most = Math.max(1, Math.min(count, Math.floor(width / (width < narrow ? leastPanel : panel))));
     let columns = Math.ceil(count / Math.ceil(count / most));
     if (own < columns && count % own === 0) columns -= columns % own;
+    if (columns < own && count % own === 0) {
+      const parts = [4, 3, 2].filter((number) => number <= columns && own % number === 0);
+      if (parts.length) columns = parts[0]; // a row of the author's becomes whole rows
+    }
     spec.spacing = spacing;
     const beside = spec.concat.every(withoutAxes) ? 0 : panelAxes;
     const roomFor = (number, over) => Math.floor((width - over - 8) / number) - beside - spacing;
