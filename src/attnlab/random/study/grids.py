@@ -140,7 +140,7 @@ def linear_runs(scale: Scale, seed: int, d: int) -> list[Cell]:
 
 def linear_laws(scale: Scale, seed: int, d: int) -> Cell:
     """The limit law of the same setting."""
-    return laws(Laws("linear", d, d, d // 2, "linear", prompts=0, seed=seed))
+    return laws(Laws("linear", d, d, d // 2, "linear", prompts=0, seed=seed), cost=0.05)
 
 
 def distances(scale: Scale, seed: int) -> list[Cell]:
