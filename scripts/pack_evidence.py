@@ -35,7 +35,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--companions", action="store_true", help="compute the short cells")
     parser.add_argument("--fresh", action="store_true", help="leave out the runs that are there")
-    parser.add_argument("--commit", help="of runs whose logs do not name one")
+    parser.add_argument(
+        "--commit", nargs="*", default=[], metavar="[NAMED=]HASH",
+        help="of runs whose logs name none, or name one of which their files are not",
+    )  # fmt: skip
     parser.add_argument("--device", help="of cells whose logs do not name one")
     parser.add_argument(
         "--on-processor", nargs="*", default=[], metavar="KIND", help="kinds of which it was not"
@@ -53,7 +56,9 @@ def main() -> int:
                 print(f"{cell}: {reason}", file=sys.stderr)
             print(f"{found.computed} short cells computed, {found.from_store} were there.")
             return 1 if found.failed else 0
-        unrecorded = Unrecorded(given.commit, given.device, tuple(given.on_processor), given.beside)
+        pairs = (text.rpartition("=") for text in given.commit)
+        commits = {named: commit for named, _, commit in pairs}
+        unrecorded = Unrecorded(commits, given.device, tuple(given.on_processor), given.beside)
         run = pack(store, study, given.scale, given.seed, unrecorded, fresh=given.fresh)
     except AttnlabError as reason:
         print(f"pack_evidence: {reason}", file=sys.stderr)

@@ -14,7 +14,7 @@ from attnlab.report.article import Chapter
 from attnlab.report.provenance import provenance_of
 from tests.lab import tally
 
-KNOWN = Unrecorded(commit="0" * 40)
+KNOWN = Unrecorded({"": "0" * 40})
 
 
 @pytest.fixture

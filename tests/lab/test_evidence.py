@@ -24,7 +24,7 @@ from attnlab.lab.study import Missing, Plan, View
 from attnlab.lab.verify import candidates, draw, verify
 from tests.lab import tally
 
-KNOWN = Unrecorded(commit="0" * 40)
+KNOWN = Unrecorded({"": "0" * 40})
 
 
 @pytest.fixture
@@ -104,15 +104,25 @@ def test_results_of_unknown_origin_are_not_packed(study, tmp_path, header, line,
     assert not (study.evidence / FILE).exists()
 
 
+def test_the_commit_of_a_copy_beside_another_history_can_be_given(study, tmp_path):
+    store = tally.computed(tmp_path / "store", study.plan("quick", 0))
+    (log,) = (store.root / "runs").iterdir()
+    first, *rest = log.read_text().splitlines()
+    named = {**json.loads(first), "commit": "abc-dirty"}
+    log.write_text("\n".join([json.dumps(named), *rest]))
+    (source,) = pack(store, study, "quick", 0, Unrecorded({"abc-dirty": "1" * 40})).sources
+    assert source.commit == "1" * 40
+
+
 def test_kinds_that_ran_on_the_processor_are_told_apart(study, tmp_path):
     store = tally.computed(tmp_path / "store", study.plan("quick", 0))
     (log,) = (store.root / "runs").iterdir()
     log.write_text(log.read_text().replace('"device": "cpu"', '"device": ""'))
-    known = Unrecorded("0" * 40, "Abacus", ("tally_sum",))
+    known = Unrecorded({"": "0" * 40}, "Abacus", ("tally_sum",))
     run = pack(store, study, "quick", 0, known)
     assert {source.device for source in run.sources} == {"Abacus", machine()["processor"]}
     assert len(run.sources) == 2
-    elsewhere = Unrecorded("0" * 40, "Abacus", beside="another processor")
+    elsewhere = Unrecorded({"": "0" * 40}, "Abacus", beside="another processor")
     assert pack(store, study, "quick", 0, elsewhere).device == machine()["processor"]
 
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +35,13 @@ PLACES = ("--store", "--report", "--studies-dir", "--studies_dir")  # say nothin
 class Unrecorded:
     """What run logs leave out: those of a tree without its history have no commit.
 
-    Cells of the kinds `on_processor`, and those of runs on a machine with another processor than
-    `beside`, ran on the processor that the log names; all others on `device`.
+    `commits` has the commit by what the log names in its place: "" for nothing, or "HASH-dirty" for
+    a copy of the files of one commit beside the history of another. Cells of the kinds
+    `on_processor`, and those of runs on a machine with another processor than `beside`, ran on the
+    processor that the log names; all others on `device`.
     """
 
-    commit: str | None = None
+    commits: Mapping[str, str] = field(default_factory=dict)
     device: str | None = None
     on_processor: tuple[str, ...] = ()
     beside: str | None = None
@@ -135,13 +137,14 @@ def _device_of(header: dict[str, Any], line: dict[str, Any], unrecorded: Unrecor
 def _source(
     header: dict[str, Any], device: str, seconds: dict[str, float], unrecorded: Unrecorded
 ) -> Source:
-    commit = header.get("commit") or unrecorded.commit
+    named = header.get("commit") or ""
+    commit = unrecorded.commits.get(named, named)
     if not commit:
         raise UserError("The run logs do not name the commit; give it (--commit HASH).")
     if commit.endswith("-dirty"):
         raise UserError(
             f"A run was made from a tree with changes that no commit has ({commit}); commit them "
-            "and run again."
+            "and run again, or say which commit has these files (--commit HASH-dirty=HASH)."
         )
     versions = header["versions"]
     return Source(
