@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnlab.checkpoints.forms import Form
 from attnlab.checkpoints.reading import CheckpointReading
+from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.presentation import Picture, Rows
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def draw_map(
 
     scale = alt.Scale(scheme=colours, domain=list(domain))
     return (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(chart_data(rows))
         .mark_rect()
         .encode(
             x=alt.X("head:O", axis=alt.Axis(labelAngle=0)),
@@ -176,7 +177,7 @@ def draw_spectra(rows: Rows, by: str) -> Chart:
 
     single = len({row[by] for row in rows}) <= SINGLE
     return (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(chart_data(rows))
         .mark_line(strokeWidth=1.5, point=alt.OverlayMarkDef(size=10))
         .encode(
             x=alt.X(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from attnlab.checkpoints.composition import KINDS, Pair, strongest
+from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.presentation import Picture, Rows, TextTable
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def draw(drawn: Rows) -> Chart:
     import altair as alt
 
     return (
-        alt.Chart(alt.Data(values=drawn))
+        alt.Chart(chart_data(drawn))
         .mark_rect()
         .encode(
             x=alt.X("writes:O", title="layer that writes", axis=alt.Axis(labelAngle=0)),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from attnlab.checkpoints.forms import Form
 from attnlab.checkpoints.reading import FORMS, CheckpointReading
 from attnlab.checkpoints.tables import spread
+from attnlab.drawing.chart_data import chart_data
 from attnlab.errors import UserError
 from attnlab.lab.presentation import Picture, Rows, TextTable
 
@@ -152,7 +153,7 @@ def draw(drawn: Rows, name: str, axis: str) -> Chart:
 
     single = len({row["layer"] for row in drawn}) <= SINGLE
     return (
-        alt.Chart(alt.Data(values=drawn))
+        alt.Chart(chart_data(drawn))
         .mark_line(strokeWidth=1.5, point=alt.OverlayMarkDef(size=14))
         .encode(
             x=alt.X("step:Q", title=axis),

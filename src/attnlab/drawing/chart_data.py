@@ -27,8 +27,10 @@ def chart_data(rows: Rows) -> alt.Data:
     held = _held.get()
     if held is None:
         return alt.Data(values=rows)
-    held.append(rows)
-    return alt.Data(values=f"{MARK}{len(held) - 1}")
+    known = next((number for number, table in enumerate(held) if table is rows), len(held))
+    if known == len(held):
+        held.append(rows)
+    return alt.Data(values=f"{MARK}{known}")
 
 
 @contextlib.contextmanager

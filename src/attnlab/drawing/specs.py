@@ -9,6 +9,7 @@ from typing import Any
 from attnlab.drawing.chart_data import Rows, filled, tables
 
 SHORT = 4  # characters
+AS_THEY_ARE = frozenset((str, int, bool, type(None)))
 
 
 def spec_of(draw: Callable[[Rows], Any], rows: Rows) -> dict[str, Any]:
@@ -29,11 +30,15 @@ def spec_of(draw: Callable[[Rows], Any], rows: Rows) -> dict[str, Any]:
 
 def plain(given: Any) -> Any:
     """The same structure in what JSON can say: NumPy scalars become Python's, NaN becomes null."""
+    if (kind := type(given)) in AS_THEY_ARE:
+        return given
+    if kind is float:
+        return given if math.isfinite(given) else None
     if isinstance(given, dict):
         return {str(key): plain(item) for key, item in given.items()}
     if isinstance(given, list | tuple):
         return [plain(item) for item in given]
-    if given is None or isinstance(given, str | bool):
+    if isinstance(given, str):
         return given
     number = given.item() if hasattr(given, "item") else given
     return None if isinstance(number, float) and not math.isfinite(number) else number

@@ -81,6 +81,8 @@ def _folders(study: Study) -> set[Path]:
     functions += [part for figure in study.figures for part in (figure.data, figure.draw)]
     folders = {PACKAGE}
     for function in functions:
+        while isinstance(function, functools.partial):  # its module is functools
+            function = function.func
         module = sys.modules.get(getattr(function, "__module__", ""))
         file = getattr(module, "__file__", None)
         if file and PACKAGE not in Path(file).parents:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.presentation import Picture, Rows
 from attnlab.linear.models.weights import FullWeights
 from attnlab.linear.reading.algorithm import LinearReading
@@ -159,7 +160,7 @@ def matrix_rows(weights: FullWeights) -> Rows:
 def draw_omegas(rows: Rows) -> Chart:
     import altair as alt
 
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(chart_data(rows)).encode(
         x=alt.X("layer:O", title="layer"),
         y=alt.Y("value:Q", title=None),
         tooltip=[
@@ -196,7 +197,7 @@ def draw_filter(rows: Rows) -> Chart:
 
     dash = alt.StrokeDash("kind:N", title=None, scale=alt.Scale(range=[[1, 0], [5, 4]]))
     return (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(chart_data(rows))
         .mark_line()
         .encode(
             x=alt.X("s:Q", title="eigenvalue s of Sigma"),
@@ -219,7 +220,7 @@ def draw_matrices(rows: Rows) -> Chart:
     size = min(CELL * max(row["row"] for row in rows), share)
     shade = alt.Scale(domain=[-1, 0, 1], range=["#0072b2", "#f2f2f2", "#d55e00"])
     return (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(chart_data(rows))
         .mark_rect()
         .encode(
             x=alt.X("column:O", title=None),
@@ -240,7 +241,7 @@ def draw_matrices(rows: Rows) -> Chart:
 def _with_bars(rows: Rows, colour: alt.Color, title: str) -> Chart:
     import altair as alt
 
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(chart_data(rows)).encode(
         x=alt.X("sigma:Q", title="noise level σ"), color=colour
     )
     tooltip = [

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from statistics import median_high
 from typing import TYPE_CHECKING, Any
 
+from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.study import Figure, View
 from attnlab.linear.study import grids, results
 from attnlab.linear.study.table_1 import (
@@ -128,7 +129,7 @@ def panel(rows: Rows, title: str, width: int = 190, height: int = 170) -> Any:
     """The losses on one noise law against the number of layers."""
     import altair as alt
 
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(chart_data(rows)).encode(
         x=alt.X("layers:Q", title="layers", axis=alt.Axis(tickMinStep=1, format="d")),
         color=model_colour(),
     )
@@ -191,7 +192,7 @@ def draw_read(rows: Rows) -> Drawn:
     import altair as alt
 
     def one(model: str) -> Any:
-        base = alt.Chart(alt.Data(values=[row for row in rows if row["model"] == model])).encode(
+        base = alt.Chart(chart_data([row for row in rows if row["model"] == model])).encode(
             x=alt.X("read:Q", title="layers read, K", axis=alt.Axis(tickMinStep=1, format="d")),
             color=alt.Color("layers:O", title="depth", scale=alt.Scale(scheme="viridis")),
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.study import Figure, View
 from attnlab.linear.study import full_results, grids_full, results
 from attnlab.linear.study.claims_table import table_cells
@@ -59,7 +60,7 @@ def table_rows(view: View) -> Rows:
 def draw_table(rows: Rows) -> Drawn:
     import altair as alt
 
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(chart_data(rows)).encode(
         x=laws_on_top(),
         y=alt.Y("layers:O", title="layers of FULL"),
     )
@@ -115,7 +116,7 @@ def draw_starts(rows: Rows) -> Drawn:
 
     def one(noise: str) -> Any:
         kept = [row for row in rows if row["noise"] == noise]
-        base = alt.Chart(alt.Data(values=kept)).encode(
+        base = alt.Chart(chart_data(kept)).encode(
             x=alt.X("layers:Q", title="layers", axis=alt.Axis(tickMinStep=1, format="d"))
         )
         y = alt.Y("loss:Q", title="adjusted loss", scale=log_scale())
@@ -165,7 +166,7 @@ def draw_structure(rows: Rows) -> Drawn:
 
     def one(column: str) -> alt.Chart:
         return (
-            alt.Chart(alt.Data(values=rows))
+            alt.Chart(chart_data(rows))
             .mark_boxplot(size=12)
             .encode(
                 x=alt.X("layers:O", title="layers"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Figure, View
 from attnlab.linear.study import grids, results
@@ -45,7 +46,7 @@ def draw_unadjusted(rows: Rows) -> Drawn:
     import altair as alt
 
     lines = (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(chart_data(rows))
         .mark_line(point=alt.OverlayMarkDef(size=14), clip=True)
         .encode(
             x=alt.X("sigma:Q", title="noise level σ"),
@@ -87,7 +88,7 @@ def draw_matrices(rows: Rows) -> Drawn:
         kept = [row for row in rows if row["matrix"] == name]
         most = max(abs(row["value"]) for row in kept) or 1.0
         return (
-            alt.Chart(alt.Data(values=kept))
+            alt.Chart(chart_data(kept))
             .mark_rect()
             .encode(
                 x=alt.X("column:O", title=None, axis=None),

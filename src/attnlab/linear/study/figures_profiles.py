@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from statistics import median_high
 from typing import TYPE_CHECKING, Any
 
+from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.study import Figure, View
 from attnlab.linear.study import grids, results
 from attnlab.linear.study.figures import (
@@ -77,7 +78,7 @@ def shaded(rows: Rows) -> alt.Chart:
 
     span = {"from": rows[0]["trained_from"], "to": rows[0]["trained_to"]}
     return (
-        alt.Chart(alt.Data(values=[span]))
+        alt.Chart(chart_data([span]))
         .mark_rect(color=SHADE, opacity=0.13)
         .encode(x=alt.X("from:Q"), x2=alt.X2("to:Q"))
     )
@@ -89,7 +90,7 @@ def draw_deepest(rows: Rows) -> Drawn:
     def one(noise: str) -> Any:
         kept = [row for row in rows if row["noise"] == noise]
         lines = (
-            alt.Chart(alt.Data(values=kept))
+            alt.Chart(chart_data(kept))
             .mark_line(point=alt.OverlayMarkDef(size=14), clip=True)
             .encode(
                 x=alt.X("sigma:Q", title="noise level σ"),
@@ -135,7 +136,7 @@ def draw_depths(rows: Rows) -> Drawn:
     def one(noise: str, model: str) -> Any:
         kept = [row for row in rows if (row["noise"], row["model"]) == (noise, model)]
         lines = (
-            alt.Chart(alt.Data(values=kept))
+            alt.Chart(chart_data(kept))
             .mark_line(clip=True)
             .encode(
                 x=alt.X("sigma:Q", title="noise level σ"),
@@ -184,7 +185,7 @@ def draw_layers_read(rows: Rows) -> Drawn:
 
     def one(layers: int, model: str) -> Any:
         kept = [row for row in rows if (row["layers"], row["model"]) == (layers, model)]
-        base = alt.Chart(alt.Data(values=kept)).encode(
+        base = alt.Chart(chart_data(kept)).encode(
             x=alt.X("sigma:Q", title="noise level σ"),
             color=alt.Color("read:O", title="layer read", scale=alt.Scale(scheme="viridis")),
         )

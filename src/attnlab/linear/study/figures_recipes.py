@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.study import Figure, View
 from attnlab.linear.study import full_results, grids, results
 from attnlab.linear.study.claims_recipes import starts
@@ -51,7 +52,7 @@ def _ours(view: View, family: str) -> dict[int, Estimate]:
 def draw_recipes(rows: Rows) -> Drawn:
     import altair as alt
 
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(chart_data(rows)).encode(
         x=alt.X("model:N", title=None, sort=None, axis=alt.Axis(labelAngle=0))
     )
     y = alt.Y("loss:Q", title="adjusted loss", scale=log_scale())

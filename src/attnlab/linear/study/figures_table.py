@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.study import Figure, View
 from attnlab.linear.study import grids, results
 from attnlab.linear.study.claims_table import table_cells
@@ -69,7 +70,7 @@ def draw_table(rows: Rows) -> Drawn:
     import altair as alt
 
     order = list(dict.fromkeys(row["row"] for row in rows))
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(chart_data(rows)).encode(
         x=laws_on_top(),
         y=alt.Y("row:N", title=None, sort=order),
     )
@@ -114,7 +115,7 @@ def draw_heads(rows: Rows) -> Drawn:
     def one(noise: str) -> alt.Chart:
         kept = [row for row in rows if row["noise"] == noise]
         return (
-            alt.Chart(alt.Data(values=kept))
+            alt.Chart(chart_data(kept))
             .mark_line(point=True)
             .encode(
                 x=alt.X("layers:Q", title="layers", axis=alt.Axis(tickMinStep=1, format="d")),
@@ -146,7 +147,7 @@ def iteration_rows(view: View) -> Rows:
 def draw_iterations(rows: Rows) -> Drawn:
     import altair as alt
 
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(chart_data(rows)).encode(
         x=alt.X("steps:Q", title="gradient steps K", scale=log_scale())
     )
     y = alt.Y("loss:Q", title="adjusted loss", scale=log_scale())

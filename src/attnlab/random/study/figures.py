@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Figure, View
 from attnlab.random.study import grids, results
@@ -94,13 +95,11 @@ def _draw(title: str, colour: str = "model") -> Callable[[Rows], Drawn]:
             if colour == "ridge"
             else alt.Color("model:N", title=None)
         )
-        base = alt.Chart(alt.Data(values=rows)).encode(
-            x=alt.X("x:Q", title=title, scale=log), color=hue
-        )
+        base = alt.Chart(chart_data(rows)).encode(x=alt.X("x:Q", title=title, scale=log), color=hue)
         simulated = base.transform_filter("isValid(datum.low)")
         lines = base.transform_filter("datum.degree == 'itself'")
         shape = alt.Shape("degree:N", title="equivalent, r", legend=alt.Legend(columns=2))
-        level = alt.Chart(alt.Data(values=rows[:1])).mark_rule(strokeDash=[1, 3])
+        level = alt.Chart(chart_data(rows[:1])).mark_rule(strokeDash=[1, 3])
         return alt.layer(
             simulated.mark_rule(opacity=0.45).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
             simulated.mark_point(size=24).encode(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.study import Figure, View
 from attnlab.random.study import grids, results
 from attnlab.random.study.panels import PSIS, RIDGES, SMALL
@@ -34,12 +35,12 @@ def _draw_distances(rows: Rows) -> Drawn:
     import altair as alt
 
     log = alt.Scale(type="log", nice=False)
-    base = alt.Chart(alt.Data(values=rows)).encode(x=alt.X("d:Q", title="dimension d", scale=log))
+    base = alt.Chart(chart_data(rows)).encode(x=alt.X("d:Q", title="dimension d", scale=log))
     lines = base.mark_line(point=True).encode(
         y=alt.Y("distance:Q", title="distance from N(0, 1)", scale=log),
         color=alt.Color("of:N", title=None),
     )
-    floor = alt.Chart(alt.Data(values=rows[:1])).mark_rule(strokeDash=[4, 4])
+    floor = alt.Chart(chart_data(rows[:1])).mark_rule(strokeDash=[4, 4])
     return alt.layer(lines, floor.encode(y=alt.Y("floor:Q")))
 
 
@@ -73,14 +74,14 @@ def _ratio_rows(view: View) -> Rows:
 def _draw_ratio(rows: Rows) -> Drawn:
     import altair as alt
 
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(chart_data(rows)).encode(
         x=alt.X("inverse_d:Q", title="1/d", scale=alt.Scale(domainMin=0)),
         color=alt.Color("pair:N", title=None),
     )
     y = alt.Y(
         "ratio:Q", title="error of the transformer / of its equivalent", scale=alt.Scale(zero=False)
     )
-    one = alt.Chart(alt.Data(values=[{"one": 1}])).mark_rule(strokeDash=[4, 4])
+    one = alt.Chart(chart_data([{"one": 1}])).mark_rule(strokeDash=[4, 4])
     return alt.layer(
         base.mark_rule(opacity=0.45).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
         base.mark_point(filled=True).encode(
@@ -135,7 +136,7 @@ def _draw_degrees(rows: Rows) -> Drawn:
             ],
         ),
         base.mark_line().encode(y=alt.Y("predicted:Q")),
-        data=alt.Data(values=rows),
+        data=chart_data(rows),
     )
     return layers.facet(column=alt.Column("model:N", title=None))
 
@@ -169,12 +170,12 @@ def _extrapolation_rows(view: View) -> Rows:
 def _draw_extrapolation(rows: Rows) -> Drawn:
     import altair as alt
 
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(chart_data(rows)).encode(
         x=alt.X("inverse_d:Q", title="1/d", scale=alt.Scale(domainMin=0)),
         color=alt.Color("model:N", title=None),
     )
     y = alt.Y("ratio:Q", title="simulation / limit law", scale=alt.Scale(zero=False))
-    one = alt.Chart(alt.Data(values=[{"one": 1}])).mark_rule(strokeDash=[4, 4])
+    one = alt.Chart(chart_data([{"one": 1}])).mark_rule(strokeDash=[4, 4])
     return alt.layer(
         base.mark_rule(opacity=0.45).encode(
             y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), detail=alt.Detail("ridge:N")
@@ -214,7 +215,7 @@ def _draw_ridge(rows: Rows) -> Drawn:
     import altair as alt
 
     log = alt.Scale(type="log", nice=False)
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(chart_data(rows)).encode(
         x=alt.X("ratio:Q", title="λ/d", scale=log),
         y=alt.Y("error:Q", title="in-context error", scale=log),
         color=alt.Color("width:O", title="m/n", scale=alt.Scale(scheme="viridis")),

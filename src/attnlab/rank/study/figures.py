@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Figure, View
 from attnlab.rank.study import figures_bounds, figures_printed, figures_theory, grids, published
@@ -88,7 +89,7 @@ def _draw_1(rows: Rows) -> Drawn:
     import altair as alt
 
     return _lines("width", "weights per layer", "source").properties(width=170, height=200).facet(
-        column=alt.Column("layers:N", title=None), data=alt.Data(values=rows)
+        column=alt.Column("layers:N", title=None), data=chart_data(rows)
     )  # fmt: skip
 
 
@@ -122,7 +123,7 @@ def _draw_2(rows: Rows) -> Drawn:
     import altair as alt
 
     base = (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(chart_data(rows))
         .mark_point(filled=True, size=60)
         .encode(
             x=alt.X("heads:Q", title="heads H", scale=alt.Scale(type="log", base=2)),
@@ -163,7 +164,7 @@ def _draw_3(rows: Rows) -> Drawn:
     import altair as alt
 
     return _lines("encoding", "encoding").properties(width=180).facet(
-        column=alt.Column("layers:N", title=None), data=alt.Data(values=rows)
+        column=alt.Column("layers:N", title=None), data=chart_data(rows)
     )  # fmt: skip
 
 
@@ -181,7 +182,7 @@ def _draw_4(rows: Rows) -> Drawn:
     import altair as alt
 
     return _lines("N", "points").properties(width=180).facet(
-        column=alt.Column("source:N", title=None), data=alt.Data(values=rows)
+        column=alt.Column("source:N", title=None), data=chart_data(rows)
     )  # fmt: skip
 
 
@@ -203,7 +204,7 @@ def _draw_rates(rows: Rows) -> Drawn:
     import altair as alt
 
     return _lines("rate", "learning rate").properties(width=170).facet(
-        column=alt.Column("layers:N", title=None), data=alt.Data(values=rows)
+        column=alt.Column("layers:N", title=None), data=chart_data(rows)
     )  # fmt: skip
 
 
@@ -237,7 +238,7 @@ def _draw_replay(rows: Rows) -> Drawn:
     import altair as alt
 
     return (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(chart_data(rows))
         .mark_point(filled=True, size=45)
         .encode(
             x=alt.X("rank:Q", title="rank r", scale=alt.Scale(type="log", base=2)),
@@ -281,7 +282,7 @@ def _draw_ablations(rows: Rows) -> Drawn:
     import altair as alt
 
     return (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(chart_data(rows))
         .mark_point(filled=True, size=60)
         .encode(
             x=alt.X("value:Q", title="squared error"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.study import Figure, View
 from attnlab.rank.study import grids, grids_theory
 
@@ -50,7 +51,7 @@ def _pair(view: View) -> Rows:
 def _draw_pair(rows: Rows) -> Drawn:
     import altair as alt
 
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(chart_data(rows)).encode(
         x=heads_axis(),
         y=alt.Y("error:Q", title="squared error"),
         color=alt.Color("what:N", title=None),
@@ -84,7 +85,7 @@ def _draw_bounds(rows: Rows) -> Drawn:
     import altair as alt
 
     return (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(chart_data(rows))
         .mark_line(point=True)
         .encode(
             x=heads_axis(),
@@ -126,7 +127,7 @@ def _draw_full_rank(rows: Rows) -> Drawn:
     import altair as alt
 
     log = alt.Scale(type="log")
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(chart_data(rows)).encode(
         x=alt.X("c:Q", title="c of K Qᵀ = c I", scale=log), color=alt.Color("d:O", title="d")
     )
     law = base.transform_filter("isValid(datum.law)")

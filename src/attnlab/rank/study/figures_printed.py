@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.study import Figure, View
 from attnlab.rank.study import grids_theory
 
@@ -35,7 +36,7 @@ def _draw_theorem_2(rows: Rows) -> Drawn:
     import altair as alt
 
     return (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(chart_data(rows))
         .mark_line(point=True)
         .encode(
             x=alt.X("epsilon:Q", title="ε, at H = d^(1/(4ε)) heads of rank 1"),
@@ -73,7 +74,7 @@ def _draw_theorem_4(rows: Rows) -> Drawn:
     import altair as alt
 
     return (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(chart_data(rows))
         .mark_line(point=True)
         .encode(
             x=alt.X("gap:Q", title="d − r"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.study import Figure, View
 from attnlab.rank.study import grids_theory
 from attnlab.rank.study.figures_bounds import heads_axis
@@ -40,7 +41,7 @@ def _votes(view: View) -> Rows:
 def _draw_votes(rows: Rows) -> Drawn:
     import altair as alt
 
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(chart_data(rows)).encode(
         x=heads_axis(), color=alt.Color("d:O", title="d", scale=alt.Scale(scheme="viridis"))
     )
     y = alt.Y("law:Q", title="squared error", scale=alt.Scale(type="log"))
@@ -68,7 +69,7 @@ def _draw_decay(rows: Rows) -> Drawn:
     import altair as alt
 
     return (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(chart_data(rows))
         .mark_line(point=True)
         .encode(
             x=alt.X("gap:Q", title="d − r"),
@@ -90,7 +91,7 @@ def _draw_sizes(rows: Rows) -> Drawn:
     import altair as alt
 
     return (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(chart_data(rows))
         .mark_bar()
         .encode(
             x=alt.X("share:Q", title="H r / d"),

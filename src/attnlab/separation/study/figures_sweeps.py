@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.study import Figure, View
 from attnlab.separation.study import grids
 
@@ -63,7 +64,7 @@ def _draw_sweep(swept: str) -> Callable[[Rows], Drawn]:
             if swept == "d"
             else alt.Scale(zero=False)
         )
-        base = alt.Chart(alt.Data(values=rows)).encode(
+        base = alt.Chart(chart_data(rows)).encode(
             x=alt.X(f"{swept}:Q", title=NAMES[swept], scale=scale)
         )
         lines = [
@@ -133,7 +134,7 @@ def _draw_regression(swept: str) -> Callable[[Rows], Drawn]:
         import altair as alt
 
         scale = alt.Scale(zero=False)
-        base = alt.Chart(alt.Data(values=rows)).encode(
+        base = alt.Chart(chart_data(rows)).encode(
             x=alt.X(f"{swept}:Q", title=NAMES[swept], scale=scale)
         )
         band = base.mark_area(opacity=0.18).encode(

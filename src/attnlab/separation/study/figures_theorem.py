@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.study import Figure, View
 from attnlab.separation.study import grids_theory as grids
 from attnlab.separation.study.figures_sweeps import SUCCESS, X_TEXT, Rows
@@ -46,7 +47,7 @@ def _draw_map(rows: Rows) -> Drawn:
     )
     panels = []
     for b in sorted({row["b"] for row in rows}):
-        base = alt.Chart(alt.Data(values=[row for row in served if row["b"] == b])).encode(
+        base = alt.Chart(chart_data([row for row in served if row["b"] == b])).encode(
             x=alt.X(
                 "d:Q",
                 title="dimension d",
@@ -94,7 +95,7 @@ def _draw_dimension(rows: Rows) -> Drawn:
     import altair as alt
 
     height = alt.Scale(type="log")
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(chart_data(rows)).encode(
         x=alt.X("n:Q", title="n", scale=alt.Scale(type="log"), axis=alt.Axis(format="~e")),
         color=alt.Color("b:O", title="b", scale=alt.Scale(scheme="viridis")),
     )
@@ -124,7 +125,7 @@ def _draw_spikes(rows: Rows) -> Drawn:
     import altair as alt
 
     height = alt.Scale(type="log", domain=[TINY, 1])
-    base = alt.Chart(alt.Data(values=rows)).encode(x=alt.X("a1:Q", title="spike a1 on D1"))
+    base = alt.Chart(chart_data(rows)).encode(x=alt.X("a1:Q", title="spike a1 on D1"))
     return alt.layer(
         base.mark_line(point=True).encode(
             y=alt.Y("failure:Q", title="probability of failure", scale=height),
@@ -155,7 +156,7 @@ def _draw_rows(rows: Rows) -> Drawn:
     import altair as alt
 
     return (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(chart_data(rows))
         .mark_line()
         .encode(
             x=alt.X("a0:Q", title="spike a0 on D0"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.study import Figure, View
 from attnlab.separation.models import Kind
 from attnlab.separation.study import grids
@@ -32,7 +33,7 @@ def _map_figure(plane: Literal["d-m", "a0-a1"], x: grids.X) -> Figure:
             vertical = alt.Y("a1:Q", bin=alt.Bin(step=0.06))
         scale = alt.Scale(scheme="viridis", domain=SUCCESS)
         return (
-            alt.Chart(alt.Data(values=rows))
+            alt.Chart(chart_data(rows))
             .mark_rect()
             .encode(
                 x=horizontal.title(NAMES[across]),
@@ -79,7 +80,7 @@ def _draw_offsets(rows: Rows) -> Drawn:
     import altair as alt
 
     lines = (
-        alt.Chart(alt.Data(values=rows))
+        alt.Chart(chart_data(rows))
         .mark_line(point=True)
         .encode(
             x=alt.X("offset:Q", title="offset o of the threshold (c + o) √log n"),
@@ -92,7 +93,7 @@ def _draw_offsets(rows: Rows) -> Drawn:
             ],
         )
     )
-    marks = alt.Data(values=[{"at": 0.1}, {"at": 0.2}, {"at": 0.9}])
+    marks = chart_data([{"at": 0.1}, {"at": 0.2}, {"at": 0.9}])
     return alt.layer(lines, alt.Chart(marks).mark_rule(strokeDash=[4, 4]).encode(x=alt.X("at:Q")))
 
 
@@ -113,7 +114,7 @@ def _sum_rows(view: View) -> Rows:
 def _draw_sums(rows: Rows) -> Drawn:
     import altair as alt
 
-    base = alt.Chart(alt.Data(values=rows)).encode(
+    base = alt.Chart(chart_data(rows)).encode(
         x=alt.X("n:Q", title="n", scale=alt.Scale(type="log", domain=[90, 1800])),
         color=alt.Color("sum:N", title=None),
     )
