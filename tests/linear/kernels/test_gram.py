@@ -125,8 +125,8 @@ def test_products_are_not_computed_twice_on_a_cpu():
 @needs_compiler
 @pytest.mark.parametrize("depth", [1, 3])
 def test_the_fused_kernel_computes_the_same(seed, depth, monkeypatch):
-    monkeypatch.setattr(gram_cuda, "GROUPS", 6)  # so that a group has several sequences
-    monkeypatch.setattr(gram_cuda, "FEWEST", 1)
+    monkeypatch.setattr(gram_cuda, "MULTIPROCESSORS", 1)  # so that a group has several sequences
+    monkeypatch.setattr(gram_cuda, "WARPS", 1)
     G, targets = batch_of(seed)
     members = [full_weights(seed + i, depth, 1) for i in range(2)]
     population = jax.tree.map(lambda *parts: jnp.stack(parts), *members)

@@ -4,7 +4,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from attnlab.linear.study import grids, grids_full
-from attnlab.linear.study.questions_full import FullLossRow, StructureRow
+from attnlab.linear.study.questions_full import (
+    FullEvaluation,
+    FullLossRow,
+    StructureRow,
+    TrainedNetworkRow,
+)
 
 
 def _rows(network: Callable, config, depths, starts, steps, model="FULL") -> list[FullLossRow]:
@@ -40,9 +45,32 @@ def is_deep(config) -> bool:
     return config.noise == grids.U5
 
 
-def _training(network: Callable, config) -> list[FullLossRow]:
-    depths = range(config.depth, config.depth + 1)
-    return _rows(network, config, depths, config.starts, config.steps)
+def _training(network: Callable, config) -> list[TrainedNetworkRow]:
+    def rows(law: str) -> list[FullLossRow]:
+        question = FullEvaluation(noise=law, d=config.d, n=config.n)
+        return _rows(network, question, [config.depth], config.starts, config.steps)
+
+    return [
+        TrainedNetworkRow(
+            noise=law,
+            start=row.start,
+            model=row.model,
+            loss=row.loss,
+            error=row.error,
+            body=row.loss,
+            largest=row.largest,
+            worst_share=row.worst_share,
+            overflowed=0,
+            samples=row.samples,
+            chosen_at_step=config.steps,
+            status="finished",
+        )
+        for law in config.laws.split()
+        for row in _rows(
+            network, SimpleNamespace(noise=law, **vars(config)), depths, config.starts, config.steps
+        )
+        if row.sigma is None and row.read == row.layers
+    ]
 
 
 def _structure(config) -> list[StructureRow]:

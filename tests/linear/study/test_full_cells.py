@@ -1,14 +1,15 @@
 """The cells about FULL: training keeps its weights, what ships is evaluated, bad input is named."""
 
 import time
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scripts.pack_full_networks import pack
 
 from attnlab.errors import UserError
 from attnlab.lab.part import compute, decode, decode_weights
+from attnlab.lab.store import Store
 from attnlab.lab.task import attempt
 from attnlab.lab.watch import Watch
 from attnlab.linear.study import compute_full, grids, grids_full
@@ -20,12 +21,14 @@ from attnlab.linear.study.questions_full import (
     FullStructure,
     FullTraining,
 )
+from attnlab.linear.weights.diagonal import diagonal_networks
 from attnlab.linear.weights.full import FILE, full_networks, write_full
 
 SMALL = {"noise": "uniform:2", "d": 3, "n": 8, "sequences": 1024, "level_sequences": 64}
 TRAINED = FullTraining(
-    **SMALL, depth=2, starts=2, steps=8, batch=16, held_out=64, chunk=4, sigma_max=2.0
-)
+    laws="uniform:2 categorical:1,3", d=3, n=8, depth=2, starts=2, steps=8, batch=16, held_out=64,
+    chunk=4, fresh=128,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +41,11 @@ def test_training_is_the_same_bytes_twice_and_keeps_its_weights(trained):
     cell, first = trained
     assert compute(cell).part == first.part
     weights = decode_weights(first.weights)
-    assert sorted(weights) == ["0/P", "0/Q", "1/P", "1/Q"]
-    assert weights["1/Q"].shape == (2, 1, 4, 4)
+    laws = ("categorical:1,3", "uniform:2")
+    assert sorted(weights) == [
+        f"{law}/{start}/{part}" for law in laws for start in "01" for part in "PQ"
+    ]
+    assert weights["uniform:2/1/Q"].shape == (2, 1, 4, 4)
 
 
 def test_a_training_that_was_stopped_goes_on_and_has_the_same_bytes(trained, tmp_path):
@@ -54,21 +60,86 @@ def test_a_training_that_was_stopped_goes_on_and_has_the_same_bytes(trained, tmp
 
 
 def test_gd_is_trained_by_the_papers_recipe_and_stays_gd():
-    small = replace(TRAINED, recipe="paper-gd++", depth=1, sigma_max=0.0)
+    small = replace(TRAINED, laws="uniform:2", recipe="paper-gd++", depth=1)
     cell = full_training(small)
     done = compute(cell)
     assert {row.model for row in decode(cell, done.part)[cell.key]} == {"GD++"}
-    assert decode_weights(done.weights)["1/Q"][0, 0, 3, 3] == 0
+    assert decode_weights(done.weights)["uniform:2/1/Q"][0, 0, 3, 3] == 0
 
 
-def test_every_start_has_its_losses_and_what_it_was_chosen_by(trained):
+def test_full_starts_near_the_shipped_diag_network():
+    config = replace(TRAINED, laws="uniform:5", recipe="from-diag", d=10, n=20, steps=1, chunk=1)
+    done = compute(full_training(config))
+    network = diagonal_networks().weights("diag", "uniform:5", 2).full(10)
+    found = {name: part[:, 0] for name, part in decode_weights(done.weights).items()}
+    S = [
+        np.einsum("lij,ljk->lik", found[f"uniform:5/{start}/P"], found[f"uniform:5/{start}/Q"])
+        for start in (0, 1)
+    ]
+    wanted = np.einsum("lij,ljk->lik", np.asarray(network.P)[:, 0], np.asarray(network.Q)[:, 0])
+    # Layers are rescaled, which leaves P Q as it is; noise and one step change it a little.
+    assert all(np.abs(each - wanted).max() < 0.05 * np.abs(wanted).max() for each in S)
+    assert not np.array_equal(*S)
+    with pytest.raises(UserError, match=r"^d and n must be 10 and 20, those of the shipped DIAG"):
+        compute_full.training(replace(config, d=3))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"laws": " "},
+            r"^laws must name at least one noise law for the recipe 'clipped', got ' '",
+        ),
+        (
+            {"recipe": "paper-diag"},
+            r"^laws must name one noise law for the recipe 'paper-diag', got",
+        ),
+    ],
+)
+def test_laws_that_a_recipe_cannot_train_are_named(changes, message):
+    with pytest.raises(UserError, match=message):
+        replace(TRAINED, **changes)
+
+
+def test_every_network_has_its_loss(trained):
     cell, done = trained
     rows = decode(cell, done.part)[cell.key]
-    ends = [row for row in rows if row.sigma is None and row.read == row.layers]
-    assert [row.start for row in ends] == [0, 1]
-    assert all(row.selection is not None and row.steps_trained == 8 for row in ends)
-    assert {row.trained_starts for row in rows} == {2}
-    assert {row.sigma for row in rows if row.sigma is not None}
+    assert [(row.noise, row.start) for row in rows] == [
+        (law, start) for law in TRAINED.laws.split() for start in (0, 1)
+    ]
+    assert all(row.loss > row.body > 0 and row.overflowed == 0 for row in rows)
+    assert {row.samples for row in rows} == {128}
+
+
+def test_what_a_store_has_is_packed_and_the_rest_of_the_file_stays(trained, tmp_path):
+    cell, done = trained
+    store, target = Store(tmp_path / "store"), tmp_path / "full.safetensors"
+    with pytest.raises(UserError, match=r"must hold cells of the kind linear_full, got none"):
+        pack(store, [cell], target, "a card")
+    before = np.ones((1, 4, 4))
+    write_full(
+        target,
+        {f"paper/uniform:2/1/0/{part}": before for part in "PQ"},
+        {"paper/uniform:2/1/0": {}},
+        {},
+    )
+    store.add(cell, done)
+    assert pack(store, [cell, replace_steps(cell)], target, "a card") == 4
+    held = full_networks.__wrapped__(target)
+    assert (held.depths("uniform:2"), held.depths("uniform:2", "paper")) == ([2], [1])
+    (row,) = [
+        r for r in decode(cell, done.part)[cell.key] if (r.noise, r.start) == ("uniform:2", 1)
+    ]
+    record = held.record("uniform:2", 2, 1)
+    assert (record["loss"], record["standard_error"], record["steps"]) == (row.loss, row.error, 8)
+    kept = decode_weights(done.weights)["uniform:2/1/P"]
+    assert np.array_equal(held.weights("uniform:2", 2, 1).P, kept)
+
+
+def replace_steps(cell):
+    """A cell that is planned and not in the store."""
+    return full_training(replace(cell.config, steps=9))
 
 
 @pytest.fixture
@@ -142,10 +213,13 @@ def test_the_table_of_digests_is_that_of_the_shipped_file():
 
 
 def test_paper_trains_all_laws_and_depths_from_five_starts():
-    planned = [c for c in grids_full.cells("paper", 0) if c.kind.name == "linear_full"]
-    by_recipe = Counter(c.config.recipe for c in planned)
-    assert by_recipe == {"clipped": 71}  # with the eighth layer of Figure 7
-    assert {(c.config.starts, c.config.steps, c.config.batch) for c in planned} == {
-        (5, 200_000, 2048)
-    }
+    planned = [c.config for c in grids_full.cells("paper", 0) if c.kind.name == "linear_full"]
+    clipped = [config for config in planned if config.recipe == "clipped"]
+    assert [(len(c.laws.split()), c.depth) for c in clipped] == [
+        *((10, depth) for depth in range(1, 8)),
+        (1, 8),  # the eighth layer of Figure 7
+    ]
+    assert {(c.starts, c.batch) for c in planned} == {(5, 2048)}
+    assert {c.steps for c in planned if c.recipe != "from-diag"} == {200_000}
+    assert {c.recipe for c in planned} == {"clipped", *grids_full.RECIPE_DIGESTS}
     assert not [c for c in grids_full.cells("quick", 0) if c.kind.name == "linear_full"]

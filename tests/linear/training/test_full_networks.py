@@ -1,8 +1,4 @@
-"""FULL by Adam: the loss, the fused path, tails, and a script that can be stopped anywhere."""
-
-import importlib.util
-import math
-from pathlib import Path
+"""FULL by Adam: the loss, the fused path, tails, and a run that can be stopped anywhere."""
 
 import jax
 import jax.numpy as jnp
@@ -22,13 +18,11 @@ from attnlab.linear.training.full_networks import (
     start,
     train_full,
 )
-from attnlab.linear.weights.full import full_networks as read_full
 from attnlab.training.checkpoint import CheckpointFile
 from tests.linear.kernels.cuda_on_host import needs_compiler, own_cache
 
 __all__ = ["own_cache"]
 
-SCRIPT = Path(__file__).parents[3] / "scripts" / "linear_full_gpu.py"
 PROBLEM = NoisyRegression(3, 8)
 LAWS = (Uniform(2), Categorical((1.0, 3.0)))
 RECIPE = FullRecipe(batch=32, learning_rate=1e-2)
@@ -112,61 +106,3 @@ def test_zero_weights_have_the_loss_of_answering_zero():
     (found,) = evaluate(zero, PROBLEM, Uniform(0), 4096)
     # Without noise the oracle is w, and 1/2 E |w|^2 = d / 2.
     assert abs(found.loss - 1.5) < 5 * found.standard_error < 0.2
-
-
-def the_script():
-    spec = importlib.util.spec_from_file_location("linear_full_gpu", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_script_stops_continues_and_writes_the_file(tmp_path, monkeypatch):
-    script = the_script()
-    monkeypatch.setattr(script, "PROBLEM", PROBLEM)
-    sizes = {"seeds": 2, "batch": 32, "held-out": 64, "chunk": 4, "fresh": 128, "steps": 8}
-    wanted = ["--laws", "uniform:2", "--depths", "1", "2"]
-    wanted += [word for name, value in sizes.items() for word in (f"--{name}", str(value))]
-
-    def call(folder, minutes):
-        return script.main(["--out", str(tmp_path / folder), "--minutes", str(minutes), *wanted])
-
-    assert call("whole", 60) == 0
-    assert call("whole", 60) == 0  # nothing is left to do
-    count = iter(range(100))
-    monkeypatch.setattr(script.Watch, "over", lambda self: next(count) == 1)
-    assert call("parts", 60) == script.UNFINISHED
-    monkeypatch.setattr(script.Watch, "over", lambda self: False)
-    assert call("parts", 60) == 0
-    one, other = (
-        read_full(tmp_path / name / "linear_full.safetensors") for name in ("whole", "parts")
-    )
-    assert (len(one.records), one.depths("uniform:2")) == (4, [1, 2])
-    assert one.digest("uniform:2") == other.digest("uniform:2")
-    record = one.record("uniform:2", 2, 1)
-    assert (record["steps"], record["diverged"]) == (8, False)
-    assert math.isfinite(record["loss"])
-    assert one.weights("uniform:2", 2, 1).P.shape == (2, 1, 4, 4)
-
-
-def test_the_script_names_what_it_trains_and_refuses_a_start_without_its_file(tmp_path, capsys):
-    script = the_script()
-
-    def names(*given):
-        jobs = script.jobs_of(script.arguments_of(["--out", str(tmp_path), "--seeds", "1", *given]))
-        return [name for job in jobs for name in job.networks]
-
-    two = ("--laws", "uniform:2", "uniform:3", "--depths", "4")
-    assert names("--model", "diagonal", "--recipe", "paper", *two) == [
-        f"paper-{family}/uniform:{high}/4/0" for high in (2, 3) for family in ("gd++", "diag")
-    ]
-    near = ("--model", "from-diag", *two)
-    assert names(*near, "--diag", "d.npz") == ["from-diag/uniform:2/4/0", "from-diag/uniform:3/4/0"]
-    for wrong in (near, ("--diag", "d.npz")):
-        with pytest.raises(SystemExit):
-            names(*wrong)
-    assert "--diag belongs to --model from-diag" in capsys.readouterr().err
-    with pytest.raises(SystemExit, match=r"There is no file d\.npz"):
-        script.main(["--out", str(tmp_path), *near, "--diag", "d.npz", "--steps", "1"])

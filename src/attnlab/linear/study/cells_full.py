@@ -13,11 +13,12 @@ from attnlab.linear.study.questions_full import (
     FullStructure,
     FullTraining,
     StructureRow,
+    TrainedNetworkRow,
 )
 from attnlab.linear.study.questions_networks import MatrixEntry
 
 
-def run_training(config: FullTraining) -> Outcome[FullLossRow]:
+def run_training(config: FullTraining) -> Outcome[TrainedNetworkRow]:
     from attnlab.linear.study import compute_full
 
     return compute_full.training(config)
@@ -46,27 +47,30 @@ def needs_of_training(config: FullTraining) -> Needs:
 
     Without the fused kernel a layer keeps two of them per network and sequence.
     """
-    matrix = 4.0 * config.starts * (config.d + 1) ** 2
-    held_out = 3 * matrix * config.held_out
+    networks = config.starts * len(config.laws.split())
+    matrix = 4.0 * networks * (config.d + 1) ** 2
+    # The sequences of the recorded loss are in float64, of one network at a time.
+    held_out = max(3 * matrix * config.held_out, 6 * matrix / networks * config.fresh)
     return Needs(
         host_bytes=max((2 * config.depth + 2) * matrix * config.batch, held_out),
         device_bytes=max(2 * matrix * config.batch, held_out),
-        reduce="d, starts, batch or held_out",
+        reduce="d, laws, starts, batch or held_out",
     )
 
 
 def first_steps(config: FullTraining) -> FullTraining:
-    """The same training for twenty steps from one start, on few sequences."""
-    evaluation = {"held_out": 1024, "sequences": 1024, "sigma_max": 0.0}
-    return replace(config, starts=1, steps=20, chunk=10, **evaluation)
+    """The same training for twenty steps from one start on one law, on few sequences."""
+    one = config.laws.split()[0]
+    return replace(config, laws=one, starts=1, steps=20, chunk=10, held_out=1024, fresh=1024)
 
 
 # Training is in float32.
 full_training = CellKind(
     "linear_full",
     FullTraining,
-    FullLossRow,
+    TrainedNetworkRow,
     run_training,
+    version=2,
     device="gpu",
     needs=needs_of_training,
     tolerance=Tolerance(1e-3, 1e-9),

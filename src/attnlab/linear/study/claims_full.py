@@ -195,7 +195,7 @@ def _axis(view: View) -> Judgement:
     better, worse, total, errors, rows = [], [], 0, [], []
     against_paper = 0
     for law in LAWS:
-        shipped = full_results.shipped_rows(view, law)
+        shipped = full_results.best_rows(view, law)
         rows += shipped.values()
         full = {depth: results.loss_of(row) for depth, row in shipped.items()}
         full = {depth: loss for depth, loss in full.items() if results.steady(loss)}

@@ -59,7 +59,7 @@ class Figure4:
 
 def _figure_4(view: View) -> Figure4 | None:
     law, layers = grids_full.HEAT_MAP
-    row = full_results.shipped_rows(view, law).get(layers)
+    row = full_results.best_rows(view, law).get(layers)
     if row is None:
         return None
     loss, evidence = results.loss_of(row), dict(full_results.setting([row]))
@@ -128,7 +128,7 @@ def _shares(view: View, laws: Sequence[str]) -> tuple[list[float], list[float], 
     """
     later, early, rows = [], [], []
     for law in laws:
-        for depth, row in full_results.shipped_rows(view, law).items():
+        for depth, row in full_results.best_rows(view, law).items():
             if depth < DEEP or not full_results.as_good(row, law):
                 continue
             rows.append(row)

@@ -11,9 +11,10 @@ import numpy as np
 from attnlab.errors import UserError
 from attnlab.lab.cell import Outcome, seed_of
 from attnlab.lab.watch import watched
-from attnlab.linear.models.weights import FullWeights
+from attnlab.linear.models.weights import DiagWeights, FullWeights
+from attnlab.linear.noise import NoiseLaw, parse_noise
 from attnlab.linear.problem import NoisyRegression
-from attnlab.linear.study.compute_networks import EVALUATION, evaluation_of
+from attnlab.linear.study.compute_networks import evaluation_of
 from attnlab.linear.study.evaluation import of_network
 from attnlab.linear.study.questions_full import (
     DIAGONAL,
@@ -24,54 +25,80 @@ from attnlab.linear.study.questions_full import (
     FullStructure,
     FullTraining,
     StructureRow,
+    TrainedNetworkRow,
 )
 from attnlab.linear.study.questions_networks import MatrixEntry
-from attnlab.linear.training.diagonal_networks import train_diagonal
-from attnlab.linear.training.full_networks import RECIPES, evaluate, train_full
+from attnlab.linear.training.diagonal_networks import start_near, train_diagonal
+from attnlab.linear.training.full_networks import evaluate, recipe_of, train_full
+from attnlab.linear.weights.diagonal import DIMENSION, TOKENS, diagonal_networks
 from attnlab.linear.weights.full import FullNetworks, full_networks
+from attnlab.training.outcome import Trained
 
-UNEVALUATED = tuple(name for name in EVALUATION if name != "depth")
 
-
-def training(config: FullTraining) -> Outcome[FullLossRow]:
-    """Train the networks of one law and depth and evaluate them."""
-    at = evaluation_of(config)
-    best = _trained(config, at.problem)
-    # The best start is chosen on sequences that neither training nor the evaluation below uses.
-    tails = evaluate(best, at.problem, at.problem.noise, config.held_out)
+def training(config: FullTraining) -> Outcome[TrainedNetworkRow]:
+    """Train the networks of one depth and record the loss of each."""
+    problem = NoisyRegression(config.d, config.n)
+    laws = [parse_noise(name) for name in config.laws.split()]
+    trained, best = _trained(config, problem, laws)
+    model = MODELS.get(config.recipe, "FULL")
+    rows: list[TrainedNetworkRow] = []
     weights: dict[str, np.ndarray] = {}
-    rows: list[FullLossRow] = []
-    for start, tail in enumerate(tails):
-        network = jax.tree.map(lambda part, i=start: np.asarray(part[i], np.float64), best)
-        weights |= {f"{start}/{name}": part for name, part in vars(network).items()}
-        facts = {
-            "start": start,
-            "selection": tail.cautious,
-            "steps_trained": config.steps,
-            "steady_starts": sum(each.steady for each in tails),
-            "trained_starts": config.starts,
-        }
-        model = MODELS.get(config.recipe, "FULL")
-        rows += _losses(network, at, facts, profile=bool(config.sigma_max), model=model)
+    for law in laws:
+        first = len(rows)
+        own = jax.tree.map(lambda part, at=first: np.asarray(part[at : at + config.starts]), best)
+        # The best start is chosen on sequences that neither training nor any evaluation uses.
+        for start, tail in enumerate(evaluate(own, problem, law, config.fresh)):
+            recorded = tail.record()
+            rows.append(
+                TrainedNetworkRow(
+                    noise=law.name,
+                    start=start,
+                    model=model,
+                    loss=recorded["loss"],
+                    error=recorded["standard_error"],
+                    body=recorded["body"],
+                    largest=recorded["largest"],
+                    worst_share=recorded["share"],
+                    overflowed=tail.overflowed,
+                    samples=tail.samples,
+                    chosen_at_step=int(trained.best_step[first + start]),
+                    status=trained.status[first + start],
+                )
+            )
+            weights |= {
+                f"{law.name}/{start}/{name}": part[start] for name, part in vars(own).items()
+            }
     return Outcome(rows, weights)
 
 
-def _trained(config: FullTraining, problem: NoisyRegression) -> FullWeights:
-    """The best weights of every start, as FULL networks."""
+def _trained(
+    config: FullTraining, problem: NoisyRegression, laws: list[NoiseLaw]
+) -> tuple[Trained, FullWeights]:
+    """The best weights of every law and start, as FULL networks, and how training went."""
     family = DIAGONAL.get(config.recipe)
-    recipe = replace(RECIPES["paper" if family else config.recipe], batch=config.batch)
+    recipe = replace(recipe_of(config.recipe), batch=config.batch)
     sizes: dict[str, Any] = {
         "seeds": config.starts,
         "steps": config.steps,
-        "seed": seed_of(config, without=UNEVALUATED) % 2**31,
+        "seed": seed_of(config, without=("fresh",)) % 2**31,
         "held_out": config.held_out,
         "chunk": config.chunk,
         **watched(),
     }
     if family:
         sizes["families"] = (family,)
-        return train_diagonal(problem, problem.noise, config.depth, recipe, **sizes)[1]
-    return train_full(problem, [problem.noise], config.depth, recipe, **sizes).best
+        return train_diagonal(problem, laws[0], config.depth, recipe, **sizes)
+    if config.recipe == "from-diag":
+        begin = diagonal_networks().weights("diag", laws[0].name, config.depth)
+        assert isinstance(begin, DiagWeights)
+        if (config.d, config.n) != (DIMENSION, TOKENS):
+            raise UserError(
+                f"d and n must be {DIMENSION} and {TOKENS}, those of the shipped DIAG networks, "
+                f"for the recipe 'from-diag', got {config.d} and {config.n}."
+            )
+        sizes["begin"] = start_near(begin, laws[0], config.starts, config.d)
+    trained = train_full(problem, laws, config.depth, recipe, **sizes)
+    return trained, trained.best
 
 
 def evaluation(config: FullEvaluation) -> Outcome[FullLossRow]:

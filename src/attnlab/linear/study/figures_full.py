@@ -15,6 +15,7 @@ from attnlab.linear.study import full_results, grids_full, results
 from attnlab.linear.study.claims_table import table_cells
 from attnlab.linear.study.figures import Rows, finite, laws_on_top, log_scale, shown
 from attnlab.linear.study.figures_other import draw_matrices, entries
+from attnlab.linear.study.questions_full import FullLossRow, TrainedNetworkRow
 from attnlab.linear.study.table_1 import LAWS, PAPER, law_name
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def draw_table(rows: Rows) -> Drawn:
 
 
 def start_rows(view: View) -> Rows:
-    """The loss of every start that this scale evaluates, and the paper's value."""
+    """The loss of every start that this scale evaluates or trains, and the paper's value."""
     planned = [
         (law, "clipped", cell) for law in LAWS for cell in results.cells_of("FULL", law, view)
     ]
@@ -88,27 +89,34 @@ def start_rows(view: View) -> Rows:
         (cell.config.noise, "as printed", cell)
         for cell in grids_full.by_recipe("paper", view.scale, view.seed)
     ]
-    if view.scale == "standard":
-        planned += [
-            (law, "on this machine", cell)
-            for law in LAWS
-            for cell in grids_full.trained(law, view.scale, view.seed)
-        ]
-    return [
-        {
-            "noise": law_name(law),
-            "layers": row.layers,
-            "start": row.start,
-            "recipe": recipe,
-            "loss": shown(results.loss_of(row).value),
-            "error": finite(results.loss_of(row).standard_error),
-            "diagnosis": row.diagnosis,
-            "paper": PAPER.get(("FULL", row.layers, law)),
-        }
+    evaluated = [
+        _start(law, recipe, row.layers, row)
         for law, recipe, cell in planned
         for row in view.rows(cell)
         if row.sigma is None and row.read == row.layers
     ]
+    here = grids_full.trained(view.scale, view.seed) if view.scale == "standard" else []
+    return evaluated + [
+        _start(row.noise, "on this machine", cell.config.depth, row)
+        for cell in here
+        for row in view.rows(cell)
+    ]
+
+
+def _start(
+    law: str, recipe: str, layers: int, row: FullLossRow | TrainedNetworkRow
+) -> dict[str, Any]:
+    loss = results.loss_of(row)
+    return {
+        "noise": law_name(law),
+        "layers": layers,
+        "start": row.start,
+        "recipe": recipe,
+        "loss": shown(loss.value),
+        "error": finite(loss.standard_error),
+        "diagnosis": row.diagnosis if isinstance(row, FullLossRow) else row.status,
+        "paper": PAPER.get(("FULL", layers, law)),
+    }
 
 
 def draw_starts(rows: Rows) -> Drawn:

@@ -7,7 +7,6 @@ of the starts is chosen on other sequences than it is evaluated on (`results.row
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -31,22 +30,6 @@ def best_rows(view: View, law: str) -> dict[int, FullLossRow]:
         for row in results.rows_of(view, "FULL", law)
         if row.sigma is None and row.read == row.layers
     }
-
-
-def shipped_rows(view: View, law: str) -> dict[int, FullLossRow]:
-    """The same for the shipped networks, also at a scale that trains its own."""
-    best: dict[int, FullLossRow] = {}
-    for cell in grids_full.shipped(law, view.scale, view.seed):
-        for row in view.rows(cell):
-            if row.sigma is None and row.read == row.layers:
-                held = best.get(row.layers)
-                if held is None or _rank(row) < _rank(held):
-                    best[row.layers] = row
-    return best
-
-
-def _rank(row: FullLossRow) -> float:
-    return math.inf if row.selection is None else row.selection
 
 
 def ready(view: View, law: str, depth: int) -> bool:

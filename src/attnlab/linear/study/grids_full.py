@@ -1,9 +1,9 @@
 """The cells about FULL networks at each scale.
 
-The shipped networks are evaluated at `quick` (the best of five) and at `standard` (every one).
-`standard` also trains FULL on one law, with sizes for a processor; `paper` trains all ten laws and
-seven depths from five starts, which needs a GPU, and evaluates those. The table of digests says
-which networks ship, so that planning opens no file; a test compares it with the file.
+The shipped networks are evaluated at `quick` (the best of five) and at `standard` and `paper`
+(every one). `paper` also trains what ships, all ten laws and seven depths from five starts, which
+needs a GPU, and `standard` trains FULL on one law, with sizes for a processor. The table of digests
+says which networks ship, so that planning opens no file; a test compares it with the file.
 """
 
 from __future__ import annotations
@@ -51,17 +51,12 @@ RECIPE_DIGESTS: dict[str, str] = {
 }
 STARTS = 5
 STEPS = 200_000  # the paper's
+NEAR_DIAG = (4, 7), 70_000  # depths of FULL that starts near DIAG, and its steps
+RECIPE_DEPTH = 4  # of the networks that the paper's recipe trains, on U(0,5)
 HEAT_MAP = grids.TWO, 4  # Figure 4 shows four layers on {1, 3}
 # On a processor: one law, one and two layers, and batches that take minutes rather than hours.
 SMALL: dict[str, Any] = {"batch": 512, "held_out": 4096, "chunk": 500, "steps": 6000, "starts": 2}
 SMALL_DEPTHS = (1, 2)
-
-
-def networks(law: str, scale: Scale, seed: int) -> list[Cell]:
-    """The FULL networks of a law that figures and claims are about."""
-    if scale == "paper":
-        return trained(law, scale, seed)
-    return shipped(law, scale, seed)
 
 
 def shipped(law: str, scale: Scale, seed: int) -> list[Cell]:
@@ -93,23 +88,28 @@ def by_recipe(recipe: str, scale: Scale, seed: int) -> list[Cell]:
     return [full_evaluation(config, cost=0.5)]
 
 
-def trained(law: str, scale: Scale, seed: int) -> list[Cell]:
-    """Training of FULL on a law, one cell per depth; empty where this scale has none."""
-    shared = grids.evaluated(law, scale, seed)
-    if scale == "paper":
-        sizes: dict[str, Any] = {"starts": STARTS, "steps": STEPS}
-        depths = (*DEPTHS, DEPTHS[-1] + 1) if law == grids.U5 else DEPTHS
-    elif scale == "standard" and law == grids.U5:
-        sizes, depths = SMALL, SMALL_DEPTHS
-    else:
+def trained(scale: Scale, seed: int) -> list[Cell]:
+    """Training of FULL and of the other recipes, one cell per depth; `quick` has none."""
+    if scale == "standard":
+        return [_training(grids.U5, depth, seed, **SMALL) for depth in SMALL_DEPTHS]
+    if scale == "quick":
         return []
-    cells = []
-    for depth in depths:
-        own = dict(shared)
-        if own["profile"] != "every" and depth != DEPTHS[-1]:
-            own["sigma_max"] = 0.0
-        cells.append(full_training(FullTraining(depth=depth, **sizes, **own), cost=25.0 * depth))
-    return cells
+    every, (near, steps) = " ".join(LAWS), NEAR_DIAG
+    return [
+        *(_training(every, depth, seed) for depth in DEPTHS),
+        _training(grids.U5, DEPTHS[-1] + 1, seed),
+        *(
+            _training(grids.U5, RECIPE_DEPTH, seed, recipe=recipe)
+            for recipe in ("paper", "paper-gd++", "paper-diag")
+        ),
+        *(_training(grids.U5, depth, seed, recipe="from-diag", steps=steps) for depth in near),
+    ]
+
+
+def _training(laws: str, depth: int, seed: int, **changes: Any) -> Cell:
+    config = FullTraining(laws=laws, depth=depth, seed=seed, **{"steps": STEPS, **changes})
+    work = config.steps * config.batch * depth * config.starts * len(laws.split())
+    return full_training(config, cost=5 + work / 2e8)
 
 
 def structures() -> list[Cell]:
@@ -128,7 +128,7 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
     planned = chain(
         grids.cells(scale, seed),
         *(shipped(law, scale, seed) for law in LAWS),
-        *(trained(law, scale, seed) for law in LAWS),
+        trained(scale, seed),
         *(by_recipe(recipe, scale, seed) for recipe in ("paper", *MODELS)),
         structures(),
         heat_map(),

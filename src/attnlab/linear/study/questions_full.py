@@ -1,8 +1,10 @@
 """Questions about FULL networks: training them, evaluating the shipped ones, and their weights.
 
 FULL has all entries of P and Q free and is trained by Adam from random weights
-(`attnlab.linear.training.full_networks`). A training cell has one noise law and one depth and
-evaluates its networks itself. They are answered in `compute_full`.
+(`attnlab.linear.training.full_networks`). A training cell has one depth and any number of noise
+laws, because a GPU trains fifty networks in little more than the time of ten. Its weights ship
+(`scripts/pack_full_networks.py`), and the shipped ones are evaluated by cells of their own, which
+need no GPU. They are answered in `compute_full`.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from attnlab import arguments
+from attnlab.errors import UserError
 from attnlab.linear.study.questions_networks import AxisLossRow, Setting
 
 RECIPES = ("clipped", "paper")
@@ -20,30 +23,68 @@ MODELS = {"paper-gd++": "GD++", "paper-diag": "DIAG", "from-diag": "FULL from DI
 
 
 @dataclass(frozen=True, kw_only=True)
-class FullTraining(Setting):
-    """Networks of one depth on one noise law, each trained by Adam from its own random weights."""
+class FullTraining:
+    """Networks of one depth on some noise laws, each trained by Adam from its own weights."""
 
+    laws: str = "uniform:5"
+    """Laws of the noise level, separated by spaces; every law has its own networks."""
     depth: int = 2
     """Number of layers."""
     starts: int = 5
-    """Number of networks; they differ in their weights at the start."""
+    """Number of networks per law; they differ in their weights at the start."""
     steps: int = 200_000
     """Adam steps."""
     batch: int = 2048
     """Fresh sequences per step."""
-    recipe: Literal["clipped", "paper", "paper-gd++", "paper-diag"] = "clipped"
+    recipe: Literal["clipped", "paper", "paper-gd++", "paper-diag", "from-diag"] = "clipped"
     """With clipped gradients, warm-up and a cosine; or the paper's constant rate without both.
-    The networks are FULL, or those of the family that the recipe names."""
+    The networks are FULL, or those of the family that the recipe names; "from-diag" is FULL that
+    starts near the shipped DIAG network. The last three take one law."""
     held_out: int = 32_768
-    """Sequences by which the weights of a network, and the best network, are chosen."""
+    """Sequences by which the weights of a network are chosen."""
     chunk: int = 1000
     """Steps between two looks at them."""
+    fresh: int = 65_536
+    """Sequences of the loss that is recorded at the end, by which the best start is chosen."""
+    d: int = 10
+    """Dimension of an input."""
+    n: int = 20
+    """Number of tokens in the context."""
+    seed: int = 0
+    """Seed of everything random."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("depth", "starts", "steps", "batch", "held_out", "chunk"):
+        for name in ("depth", "starts", "steps", "batch", "held_out", "chunk", "fresh", "d", "n"):
             arguments.integer(name, getattr(self, name), 1)
-        arguments.one_of("recipe", self.recipe, (*RECIPES, *DIAGONAL))
+        arguments.integer("seed", self.seed, 0)
+        arguments.one_of("recipe", self.recipe, (*RECIPES, *MODELS))
+        if not self.laws.split() or (self.recipe in MODELS and len(self.laws.split()) > 1):
+            wanted = "one noise law" if self.recipe in MODELS else "at least one noise law"
+            raise UserError(
+                f"laws must name {wanted} for the recipe {self.recipe!r}, got {self.laws!r}."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainedNetworkRow:
+    """One trained network and its loss on fresh sequences, with the tail of the loss.
+
+    `body` is the mean without the worst 0.1% of the sequences, and `worst_share` what these carry
+    of the sum of all. Where sequences overflow the network has diverged and has no mean.
+    """
+
+    noise: str
+    start: int
+    model: str
+    loss: float | None
+    error: float | None
+    body: float | None
+    largest: float | None
+    worst_share: float | None
+    overflowed: int
+    samples: int
+    chosen_at_step: int
+    status: str
 
 
 @dataclass(frozen=True, kw_only=True)

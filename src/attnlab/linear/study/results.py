@@ -40,12 +40,12 @@ def loss_of(row: Any) -> Estimate:
 def cells_of(model: str, law: str, view: View) -> list[Cell]:
     """The cells of a model on a law: one per run, for AXIS the best of the shipped runs.
 
-    FULL has one cell per law, or one per depth where this scale trains it; each has all starts.
+    FULL has one cell per law, with all depths and starts.
     """
     if model == "AXIS":
         return [grids.axis(law, view.scale, view.seed)]
     if model == "FULL":
-        return grids_full.networks(law, view.scale, view.seed)
+        return grids_full.shipped(law, view.scale, view.seed)
     return grids.trained(model, law, view.scale, view.seed)
 
 

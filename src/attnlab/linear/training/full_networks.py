@@ -83,6 +83,11 @@ RECIPES = {
 }
 
 
+def recipe_of(name: str) -> FullRecipe:
+    """The recipe of this name; "paper-gd++" and "paper-diag" are "paper", all else "clipped"."""
+    return RECIPES["paper" if name.startswith("paper") else "clipped"]
+
+
 @dataclass(frozen=True)
 class FullLoss:
     """The mean of 1/2 ||w^L - w||^2 over a batch drawn from one key, with the member's noise."""

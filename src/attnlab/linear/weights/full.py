@@ -5,7 +5,7 @@ Q under "<recipe>/<noise law>/<depth>/<seed>/P|Q" in float32, every seed that wa
 ones included. The recipe "from-diag" has FULL networks that started near a trained DIAG network;
 all others started from random weights. Its metadata hold one record per network: the steps, the
 loss on fresh sequences of the training machine with its tail, and whether the network diverged
-there. `scripts/linear_full_gpu.py` writes it.
+there. `scripts/pack_full_networks.py` writes it.
 """
 
 import hashlib

@@ -1,0 +1,96 @@
+"""Pack the networks that `attnlab reproduce linear --scale paper` trained into the file that ships.
+
+    attnlab reproduce linear --scale paper --gpus all --cells linear_full --store results
+    python scripts/pack_full_networks.py results
+
+A store may come from another machine (`attnlab store import`). Networks that the store does not
+have stay in the file as they are. The last lines are the digests for
+`attnlab.linear.study.grids_full`.
+"""
+
+import argparse
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from attnlab.errors import AttnlabError, UserError
+from attnlab.lab.cell import Cell
+from attnlab.lab.store import Store
+from attnlab.linear.study import grids, grids_full
+from attnlab.linear.study.questions_full import TrainedNetworkRow
+from attnlab.linear.training.full_networks import recipe_of
+from attnlab.linear.weights.full import FILE, full_networks, write_full
+
+
+def record_of(row: TrainedNetworkRow, steps: int) -> dict[str, Any]:
+    """What the file says about one network."""
+    return {
+        "loss": row.loss,
+        "standard_error": row.error,
+        "body": row.body,
+        "largest": row.largest,
+        "share": row.worst_share,
+        "overflowed": row.overflowed,
+        "samples": row.samples,
+        "diverged": row.overflowed > 0,
+        "steps": steps,
+        "chosen_at_step": row.chosen_at_step,
+        "status": row.status,
+    }
+
+
+def pack(store: Store, cells: list[Cell], target: Path, device: str) -> int:
+    """Add the networks of the cells that the store has; returns how many there were."""
+    held = full_networks.__wrapped__(target) if target.exists() else None
+    matrices = {} if held is None else {n: tensor.block() for n, tensor in held.tensors.items()}
+    records = {} if held is None else dict(held.records)
+    about = {} if held is None else dict(held.about)
+    count = 0
+    for cell in cells:
+        rows, weights = store.rows(cell), store.weights(cell)
+        if rows is None or weights is None:
+            continue
+        config = cell.config
+        for row in rows:
+            name = f"{config.recipe}/{row.noise}/{config.depth}/{row.start}"
+            for part in "PQ":
+                matrices[f"{name}/{part}"] = weights[f"{row.noise}/{row.start}/{part}"][:, 0]
+            records[name] = record_of(row, config.steps)
+        recipe = asdict(replace(recipe_of(config.recipe), batch=config.batch))
+        about["recipes"] = {**about.get("recipes", {}), config.recipe: recipe}
+        about["problem"], about["held_out"] = {"d": config.d, "n": config.n}, config.held_out
+        count += len(rows)
+    if not count:
+        raise UserError(f"{store.root} must hold cells of the kind linear_full, got none.")
+    about["machine"] = {"device": device}
+    write_full(target, matrices, records, about)
+    return count
+
+
+def main(given: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("store", type=Path)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--target", type=Path, default=FILE, help="file to write")
+    parser.add_argument("--device", default="NVIDIA H200", help="on which they were trained")
+    options = parser.parse_args(given)
+    try:
+        store = Store(options.store, create=False)
+        cells = grids_full.trained("paper", options.seed)
+        count = pack(store, cells, options.target, options.device)
+    except AttnlabError as reason:
+        print(f"pack_full_networks: {reason}", file=sys.stderr)
+        return reason.exit_code
+    held = full_networks.__wrapped__(options.target)
+    print(f"{count} networks of the store are in {options.target}, which has {len(held.records)}.")
+    for law in grids_full.LAWS:
+        if law in held.laws():
+            print(f'    "{law}": "{held.digest(law)}",')
+    for recipe in sorted({name.split("/")[0] for name in held.records} - {"clipped"}):
+        print(f'    "{recipe}": "{held.digest(grids.U5, recipe)}",')
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
