@@ -14,8 +14,11 @@ from attnlab.cli.options import OfScale
 from attnlab.errors import AttnlabError, UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
+    from attnlab.lab.evidence import JudgedLater
     from attnlab.lab.ledger import Judged
     from attnlab.lab.runner import Summary
     from attnlab.lab.store import Store
@@ -111,7 +114,11 @@ class Reproduce(OfScale):
 
 
 def write_and_name(
-    store: Store, judged: list[Judged], out: Path, console: Console, formats: tuple = ()
+    store: Store,
+    judged: Sequence[Judged | JudgedLater],
+    out: Path,
+    console: Console,
+    formats: tuple = (),
 ) -> None:
     """Write the report and say where it is."""
     from attnlab.report.site import write_report
