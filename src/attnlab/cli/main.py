@@ -126,7 +126,8 @@ def _console() -> Console:
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError  # a reader that stops early is no error; rich would exit with 1
 
-    return Piped()
+    # '!attnlab ...' in a notebook gets a terminal, but what it prints is never drawn over.
+    return Piped(force_terminal=False if "JPY_PARENT_PID" in os.environ else None)
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:
