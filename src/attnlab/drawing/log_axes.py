@@ -68,10 +68,12 @@ def label_expression(low: float, high: float) -> str:
 
 def _digits(low: float, high: float) -> tuple[int, ...]:
     """The leading digits that are labelled: few where the range is long."""
-    powers = math.floor(math.log10(high) + 1e-9) - math.ceil(math.log10(low) - 1e-9) + 1
-    if powers >= 3:
+    first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+    if last - first >= 2:
         return (1,)
-    return (1, 2, 5) if high >= 8 * low else tuple(range(1, 10))
+    marks = [digit * 10.0**power for power in (first - 1, first, last) for digit in (1, 2, 5)]
+    round_ones = {mark for mark in marks if low <= mark <= high}
+    return (1, 2, 5) if first <= last and len(round_ones) > 1 else tuple(range(1, 10))
 
 
 def _power() -> str:
