@@ -87,7 +87,7 @@ class Reproduce(OfScale):
             print_summary(summary, console)
         judged = [judged_beside_shipped(summary.plan, summary.view) for summary in summaries]
         entries = Ledger(entry for each in judged for entry in each.ledger)
-        print_digest(judged, console, LINES - len(summaries) - ENDING)
+        print_digest(judged, console, LINES - ENDING)
         console.print(shown("The whole ledger: attnlab claims; one claim: attnlab explain ID"))
         if not self.no_report:
             write_and_name(store, self._with_others(judged, store), self.report, console)
