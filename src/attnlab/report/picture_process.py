@@ -45,9 +45,9 @@ class Drawer:
         """What the other process says; empty where there is none, or it has no answer."""
         if not self.apart:
             return ""
-        request = json.dumps({"version": pictures.vega_lite(), "spec": spec})
         try:
-            self.process = self.process or _started()
+            self.process = self.process or _started()  # it starts while Altair is imported here
+            request = json.dumps({"version": pictures.vega_lite(), "spec": spec})
             assert self.process.stdin is not None
             assert self.process.stdout is not None
             write_frame(self.process.stdin, request.encode())
