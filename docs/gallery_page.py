@@ -18,9 +18,13 @@ from typing import Any
 
 from attnlab.drawing import pictures, theme
 from attnlab.drawing.specs import spec_of
+from attnlab.drawing.thumbnail import thumbnail
 
 FOLDER = Path(__file__).parent / "gallery"
 MARKER = "<!-- the examples -->"
+SHELF = "display:grid;grid-template-columns:repeat(auto-fill,minmax(150px,1fr));gap:14px"
+STAMP = "text-align:center;font-size:0.9em;line-height:1.3"
+PAPER = "background:white;border-radius:4px;padding:4px"  # also on a dark page
 ORDER = (
     "separation_law", "double_descent", "network_reading", "checkpoint_ranks", "own_claim",
     "rank_bounds", "majority_vote", "noise_profile", "linear_depth", "random_simulation",
@@ -44,7 +48,8 @@ class Example:
         module = ast.parse(text)
         title, _, about = (ast.get_docstring(module) or "").partition("\n\n")
         after = module.body[1].lineno - 1
-        return cls(name, title, " ".join(about.split()), "\n".join(text.splitlines()[after:]))
+        code = "\n".join(text.splitlines()[after:]).replace("  # fmt: skip", "")
+        return cls(name, title, " ".join(about.split()), code)
 
     def run(self) -> dict[str, Any]:
         """What the script leaves; it runs in a folder that is removed, and prints nothing."""
@@ -53,10 +58,12 @@ class Example:
             exec(compile(self.code, f"{self.name}.py", "exec", dont_inherit=True), left)
         return left
 
-    def picture(self) -> str:
-        """The example's picture as SVG, in the look of our figures."""
+    def drawn(self) -> tuple[str, str]:
+        """The example's picture as SVG, in the look of our figures; and its thumbnail."""
         chart = self.run()["chart"]
-        return pictures.svg_of(theme.themed(spec_of(lambda rows: chart, [])))
+        spec = spec_of(lambda rows: chart, [])
+        whole, small = (pictures.svg_of(theme.themed(each)) for each in (spec, thumbnail(spec)))
+        return whole, small
 
 
 def examples() -> list[Example]:
@@ -69,20 +76,22 @@ def with_examples(page: str, images: Path) -> str:
     images.mkdir(parents=True, exist_ok=True)
     thumbnails, sections = [], []
     for each in examples():
-        file = f"gallery-{each.name.replace('_', '-')}.svg"
-        (images / file).write_text(each.picture(), encoding="utf-8")
-        image = f'<img src="../_images/{file}" alt="{escape(each.title)}"'
         anchor = each.name.replace("_", "-")
+        for file, svg in zip((f"{anchor}.svg", f"{anchor}-small.svg"), each.drawn(), strict=True):
+            (images / f"gallery-{file}").write_text(svg, encoding="utf-8")
+        title = escape(each.title)
         thumbnails.append(
-            f'<a href="#{anchor}" style="display:inline-block;width:190px;margin:6px;'
-            f'vertical-align:top;text-align:center">{image} style="background:white">'
-            f"<br>{escape(each.title)}</a>"
+            f'<a href="#{anchor}" style="{STAMP}">'
+            f'<img src="../_images/gallery-{anchor}-small.svg" alt="" style="{PAPER};height:110px">'
+            f"<br>{title}</a>"
         )
         sections.append(
-            f"({anchor})=\n## {each.title}\n\n{each.about}\n\n{image} "
-            f'style="background:white">\n\n```python\n{each.code}\n```\n'
+            f"({anchor})=\n## {each.title}\n\n{each.about}\n\n"
+            f'<img src="../_images/gallery-{anchor}.svg" alt="{title}" style="{PAPER}">\n\n'
+            f"```python\n{each.code}\n```\n"
         )
-    return page.replace(MARKER, "\n".join(thumbnails) + "\n\n" + "\n".join(sections))
+    shelf = f'<div style="{SHELF}">\n' + "\n".join(thumbnails) + "\n</div>"
+    return page.replace(MARKER, shelf + "\n\n" + "\n".join(sections))
 
 
 @contextlib.contextmanager

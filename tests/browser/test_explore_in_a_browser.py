@@ -42,8 +42,10 @@ def test_the_figure_follows_a_knob_and_a_link_restores_it(visit, address):
     assert after != before
     page.locator("select[name=x]").first.select_option("ones")
     page.wait_for_function("document.querySelector('.explorer').dataset.drawn > 2")
+    page.locator(".explorer").nth(1).locator("select[name=x]").select_option("ones")
     link = page.locator("[data-link=here]").first.get_attribute("href")
     again = visit(link)
+    assert again.locator(".explorer").nth(1).locator("select[name=x]").input_value() == "ones"
     again.wait_for_selector(".explorer[data-drawn]")
     assert again.locator("input[name=d]").input_value() == "23"
     assert again.locator("select[name=x]").first.input_value() == "ones"

@@ -43,7 +43,7 @@ def test_claims_are_judged_on_what_the_store_holds(store, toy):
     ]
     assert entries.counts == {"holds": 1, "fails": 1}
     assert repr(entries) == "Ledger(2 claims: 1 holds, 1 fails)"
-    assert "<td>toy-sum</td>" in entries._repr_html_()
+    assert ">toy-sum</td>" in entries._repr_html_()
 
 
 def test_a_missing_cell_leaves_the_claim_undecided_and_says_what_to_run(store, toy):

@@ -46,6 +46,13 @@ def test_markdown_becomes_a_page_whose_links_are_alive():
     assert "<img" not in found
 
 
+def test_a_formula_on_a_line_of_its_own_scrolls_and_one_in_a_sentence_does_not():
+    found = str(as_html("Of $n$ beans\n\n$$\\sum_i x_i$$\n\ngrow.", PAPERS))
+    assert found.count("<math") == 2
+    assert '<span class="formula" tabindex="0"><math display="block">' in found
+    assert found.count('class="formula"') == 1
+
+
 @pytest.mark.parametrize("name", PAPERS)
 def test_the_page_of_every_paper_is_found_and_all_its_mathematics_is_rendered(name):
     path = source_of(load_study(name))

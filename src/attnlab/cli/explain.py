@@ -58,7 +58,7 @@ class Explain(OfScale):
         return 0
 
     def _facts(self, study: Study, claim: Claim, entry: Entry) -> list[tuple[str, str]]:
-        from attnlab.report.deciding import command_for
+        from attnlab.report.deciding import command_of
         from attnlab.report.terminal_ledger import shipped_words
         from attnlab.report.text import value
         from attnlab.report.verdicts import mark_of
@@ -83,7 +83,7 @@ class Explain(OfScale):
             ("Evidence", ": ".join(filter(None, (entry.grade, entry.differs)))),
             ("Would have noticed", str(entry.resolution or "")),
             ("Note", " ".join(entry.note.split())),
-            ("Decided by", command_for(entry, self.seed)),
+            ("Decided by", command_of(entry, self.seed)),
             ("Shipped run", shipped_words(entry)),
             ("Figures", "\n".join(figures)),
             ("Check", where(claim.check)),

@@ -21,6 +21,7 @@ from typing import NoReturn
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 SENTENCE = "attnlab: interrupted; finished cells are in the store; the same command continues."
+THREAD = "interrupts"  # the name of what hears of them
 PATIENCE = 5.0  # seconds for an orderly end
 UNSAFE = {"jax", "jaxlib", "equinox", "optax", "importlib", "_frozen_importlib"}
 SHOW_CURSOR = "\x1b[?25h"
@@ -60,7 +61,7 @@ def watch(patience: float = PATIENCE) -> None:
         time.sleep(patience)
         _leave(number[0])
 
-    threading.Thread(target=wait, args=(told,), daemon=True, name="interrupts").start()
+    threading.Thread(target=wait, args=(told,), daemon=True, name=THREAD).start()
 
 
 def _within_a_library(frame: FrameType | None) -> bool:

@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import sys
+import threading
 import warnings
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
@@ -84,13 +85,19 @@ def main() -> None:
     """The entry point of the program."""
     interrupts.watch()
     code = run_line(sys.argv[1:])
-    if code in interrupts.CODES.values():
+    if code in interrupts.CODES.values() or _still_computing():
         # Programs that JAX still runs in its own threads would meet a torn-down interpreter and
         # end the process with a fault. Nothing is left to be saved: the store writes whole files.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _still_computing() -> bool:
+    """Whether a thread that nobody waits for is at work, such as a request to `explore`."""
+    idle = (threading.main_thread().name, interrupts.THREAD)
+    return any(each.daemon and each.name not in idle for each in threading.enumerate())
 
 
 def run_line(arguments: list[str]) -> int:
@@ -126,7 +133,8 @@ def _console() -> Console:
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError  # a reader that stops early is no error; rich would exit with 1
 
-    return Piped()
+    # '!attnlab ...' in a notebook gets a terminal, but what it prints is never drawn over.
+    return Piped(force_terminal=False if "JPY_PARENT_PID" in os.environ else None)
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None) -> None:

@@ -39,7 +39,7 @@ class Report(OfScale):
     def run(self, console: Console) -> int:
         """Look up, judge and write."""
         from attnlab.cli.reproduce import name_report, write_and_name
-        from attnlab.lab.evidence import judged_beside_shipped
+        from attnlab.lab.evidence import JudgedLater
         from attnlab.lab.runner import look_up
         from attnlab.report.folder import check_folder
         from attnlab.report.state import state_of, up_to_date
@@ -61,6 +61,6 @@ class Report(OfScale):
             check_folder(self.out)
             name_report(self.out / "index.html", console)
             return 0
-        judged = [judged_beside_shipped(plan, look_up(plan, store).view) for plan in chosen]
+        judged = [JudgedLater(plan, look_up(plan, store).view) for plan in chosen]
         write_and_name(store, judged, self.out, console, self.formats)
         return 0

@@ -14,8 +14,11 @@ from attnlab.cli.options import OfScale
 from attnlab.errors import AttnlabError, UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
+    from attnlab.lab.evidence import JudgedLater
     from attnlab.lab.ledger import Judged
     from attnlab.lab.runner import Summary
     from attnlab.lab.store import Store
@@ -84,7 +87,7 @@ class Reproduce(OfScale):
             print_summary(summary, console)
         judged = [judged_beside_shipped(summary.plan, summary.view) for summary in summaries]
         entries = Ledger(entry for each in judged for entry in each.ledger)
-        print_digest(judged, console, LINES - len(summaries) - ENDING)
+        print_digest(judged, console, LINES - ENDING)
         console.print(shown("The whole ledger: attnlab claims; one claim: attnlab explain ID"))
         if not self.no_report:
             write_and_name(store, self._with_others(judged, store), self.report, console)
@@ -111,7 +114,11 @@ class Reproduce(OfScale):
 
 
 def write_and_name(
-    store: Store, judged: list[Judged], out: Path, console: Console, formats: tuple = ()
+    store: Store,
+    judged: Sequence[Judged | JudgedLater],
+    out: Path,
+    console: Console,
+    formats: tuple = (),
 ) -> None:
     """Write the report and say where it is."""
     from attnlab.report.site import write_report

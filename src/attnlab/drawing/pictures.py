@@ -13,11 +13,15 @@ PIXELS = 2  # of a PNG, for each unit of the document
 DEFINED = re.compile(r'( id="|url\(#|href="#)((?:gradient_|clip)\d+)("|\))')
 
 
-def svg_of(spec: dict[str, Any]) -> str:
-    """The picture of a document; ValueError where it is none that Vega-Lite draws."""
+def svg_of(spec: dict[str, Any], version: str = "") -> str:
+    """The picture of a document; ValueError where it is none that Vega-Lite draws.
+
+    `version` is that of Vega-Lite: Altair's if it is not given.
+    """
     import vl_convert
 
-    return _renumbered(_seamless(vl_convert.vegalite_to_svg(spec, vl_version=_vega_lite())))
+    drawn = vl_convert.vegalite_to_svg(spec, vl_version=version or vega_lite())
+    return _renumbered(_seamless(drawn))
 
 
 def png_of(svg: str) -> bytes:
@@ -38,17 +42,17 @@ def bundle_version() -> str:
     """What the script of `vega_bundle` was put together from."""
     from importlib import metadata
 
-    return f"Vega-Lite {_vega_lite()} by vl-convert {metadata.version('vl-convert-python')}"
+    return f"Vega-Lite {vega_lite()} by vl-convert {metadata.version('vl-convert-python')}"
 
 
 @functools.cache
-def vega_bundle() -> str:
+def vega_bundle(version: str = "") -> str:
     """Vega, Vega-Lite and vega-embed as one classic script; a page on disk may load no module."""
     import vl_convert
 
     # The stub asks for a snippet; without one the bundle puts vegaEmbed on window.
     bundle: Any = vl_convert.javascript_bundle
-    script = bundle(vl_version=_vega_lite())
+    script = bundle(vl_version=version or vega_lite())
     return f"(function(){{\n{script}\n}})();\n"
 
 
@@ -68,7 +72,7 @@ def _renumbered(svg: str) -> str:
     return DEFINED.sub(renamed, svg)
 
 
-def _vega_lite() -> str:
+def vega_lite() -> str:
     """The version of Vega-Lite that the installed Altair writes, as vl-convert names it."""
     import altair as alt
 

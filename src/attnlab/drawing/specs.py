@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from attnlab.drawing.chart_data import Rows, filled, tables
+from attnlab.drawing.log_axes import with_log_labels
 
 SHORT = 4  # characters
 AS_THEY_ARE = frozenset((str, int, bool, type(None)))
@@ -25,7 +26,7 @@ def spec_of(draw: Callable[[Rows], Any], rows: Rows) -> dict[str, Any]:
     themed = alt.theme.enable("none"), alt.data_transformers.enable("default", max_rows=None)
     with themed[0], themed[1], debug_mode(False), tables() as held:
         spec = draw(rows).to_dict(validate=False)
-        return _upright(plain(filled(spec, held)), rows)
+        return _upright(with_log_labels(plain(filled(spec, held))), rows)
 
 
 def plain(given: Any) -> Any:

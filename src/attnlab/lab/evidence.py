@@ -299,6 +299,19 @@ def judged_beside_shipped(plan: Plan, seen: View) -> Judged:
     return dataclasses.replace(own, ledger=with_shipped(plan.study, own.ledger))
 
 
+@dataclass(frozen=True, repr=False)
+class JudgedLater:
+    """What `judged_beside_shipped` gives, judged when its ledger is first asked for."""
+
+    plan: Plan
+    view: View
+
+    @functools.cached_property
+    def ledger(self) -> Ledger:
+        """Every claim with what the shipped runs found of it."""
+        return judged_beside_shipped(self.plan, self.view).ledger
+
+
 def companions(plan: Plan) -> list[Cell]:
     """The short cells that stand for those of a plan which train: the cheapest of each kind."""
     found: dict[str, dict[str, Cell]] = {}

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-from attnlab.lab.part import Finished
+if TYPE_CHECKING:
+    from attnlab.lab.part import Finished
 
 ABOUT = ("key", "seconds", "error", "mistake", "stopped", "device")
 LENGTH = struct.Struct(">Q")
@@ -54,6 +55,8 @@ def read_finished(
 
     Frames about its progress before that are handed to `progress`.
     """
+    from attnlab.lab.part import Finished  # pyarrow, which a process that only draws can spare
+
     frames: list[bytes] = []
     while len(frames) < 3:
         data = read_frame(stream)

@@ -94,6 +94,9 @@ class Shipped:
         }
 
 
+TALL = "32em"  # of a ledger in a notebook, which scrolls inside
+
+
 class Ledger(tuple[Entry, ...]):
     """The entries of one or several studies; shows itself as counts, in a notebook as a table."""
 
@@ -111,12 +114,16 @@ class Ledger(tuple[Entry, ...]):
 
     def _repr_html_(self) -> str:
         names = ("id", "verdict", "statement", "measured", "reference")
-        head = "".join(f"<th>{name}</th>" for name in names)
+        left = ' style="text-align:left"'  # Jupyter would align words to the right
+        head = "".join(f"<th{left}>{name}</th>" for name in names)
         rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(str(getattr(e, n)))}</td>" for n in names) + "</tr>"
+            "<tr>"
+            + "".join(f"<td{left}>{escape(str(getattr(e, n)))}</td>" for n in names)
+            + "</tr>"
             for e in self
         )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        return f'<div style="max-height:{TALL};overflow:auto">{table}</div>'
 
 
 def judge(study: Study, claim: Claim, seen: View) -> Entry:

@@ -65,7 +65,7 @@ class Processes:
         """End the workers, whatever they are doing; nothing that was handed over is lost."""
         self._closed.set()
         for process in list(self._processes):
-            _end(process)
+            end_process(process)
 
     def run(self, tasks: Sequence[Task], limits: RunLimits | None = None) -> Iterator[Finished]:
         """Finished cells in the order they finish."""
@@ -130,7 +130,7 @@ class Processes:
 
     def _dismiss(self, process: subprocess.Popen[bytes]) -> None:
         self._processes.discard(process)
-        _end(process)
+        end_process(process)
 
 
 def _alike(places: Sequence[Seat]) -> bool:
@@ -167,7 +167,8 @@ def _checked(found: Finished, task: Task) -> Finished:
 _REST = ("part", "weights", "seconds", "error", "mistake", "stopped", "device")
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and close what it was talked to through."""
     process.kill()
     process.wait()
     for stream in (process.stdin, process.stdout):

@@ -14,7 +14,7 @@ from functools import cached_property
 from attnlab.lab.article import Finding
 from attnlab.lab.coverage import Coverage, JudgedStatement, judged_statements
 from attnlab.lab.ledger import Entry, Ledger
-from attnlab.lab.study import SCALES, Study
+from attnlab.lab.study import SCALES, Scale, Study
 from attnlab.report import text
 from attnlab.report.figures import Drawn
 from attnlab.report.provenance import Provenance
@@ -84,16 +84,14 @@ class Chapter:
 
     @property
     def shipped(self) -> list[tuple[str, str]]:
-        """The shipped runs and what they found of the claims, the largest scale first."""
-        runs: dict[tuple[int, str], list[Entry]] = {}
+        """The scales of shipped runs and what these found of the claims, the largest first."""
+        runs: dict[Scale, list[Entry]] = {}
         for found in (entry.shipped for entry in self.entries if entry.shipped):
-            scale = found.entry.scale
-            device = found.device.replace("(R)", "").removesuffix(" Processor")
-            run = f"at {scale} scale ({device}, {found.date})"
-            runs.setdefault((-SCALES.index(scale), run), []).append(found.entry)
+            runs.setdefault(found.entry.scale, []).append(found.entry)
         return [
-            (run, ", ".join(f"{number} {mark.plural}" for mark, number in counts(found)))
-            for (_, run), found in sorted(runs.items())
+            (scale, ", ".join(f"{number} {mark.plural}" for mark, number in counts(runs[scale])))
+            for scale in reversed(SCALES)
+            if scale in runs
         ]
 
     @cached_property

@@ -28,6 +28,15 @@ def command_for(entry: Entry, seed: int = 0) -> str:
     scale = found[1] if found else _next(entry.scale)
     if scale == NOTHING:
         return NOTHING
+    return _reproduced(entry, scale, seed)
+
+
+def command_of(entry: Entry, seed: int = 0) -> str:
+    """The command that decides a claim: that of its own run if it is decided."""
+    return _reproduced(entry, entry.scale, seed) if entry.decided else command_for(entry, seed)
+
+
+def _reproduced(entry: Entry, scale: str, seed: int) -> str:
     again = f" --seed {seed}" if seed else ""
     return f"attnlab reproduce {entry.study} --scale {scale}{again}"
 

@@ -78,12 +78,12 @@ def _relink(part: Any, pages: Collection[str]) -> None:
         del part.attrs["href"]
 
 
-def _without_math(source: str) -> tuple[str, list[str]]:
+def _without_math(source: str) -> tuple[str, list[re.Match[str]]]:
     """The text with its mathematics held back, which Markdown would misread; code stays."""
-    held: list[str] = []
+    held: list[re.Match[str]] = []
 
     def hold(found: re.Match[str]) -> str:
-        held.append(found["block"] or found["inline"])
+        held.append(found)
         return f"\ue000{len(held) - 1}\ue001"
 
     pieces, inside = [], False
@@ -100,8 +100,11 @@ def _without_math(source: str) -> tuple[str, list[str]]:
     return "".join(pieces), held
 
 
-def _math(tex: str) -> str:
+def _math(found: re.Match[str]) -> str:
+    """A formula; one that has a line of its own can be moved where the screen is too narrow."""
+    tex = found["block"] or found["inline"]
     try:
-        return mathml(" ".join(tex.split()))
+        formula = mathml(" ".join(tex.split()), block=bool(found["block"]))
     except ValueError:
         return f"<code>{escape(tex)}</code>"
+    return f'<span class="formula" tabindex="0">{formula}</span>' if found["block"] else formula

@@ -101,12 +101,14 @@ class Answers:
 
 
 def python_of(study: str, explorer: Explorer, values: Mapping[str, Any]) -> str:
-    """The Python that gives the rows of these knobs."""
+    """The Python that gives the rows of these knobs and their chart."""
     given = ", ".join(f"{name}={value!r}" for name, value in values.items())
     return (
         "from attnlab.lab.catalog import load_study\n\n"
         f'explorers = {{each.id: each for each in load_study("{study}").explorers}}\n'
-        f'rows = explorers["{explorer.id}"].rows({given})\n'
+        f'explorer = explorers["{explorer.id}"]\n'
+        f"rows = explorer.rows({given})\n"
+        "chart = explorer.draw(rows)  # an Altair chart\n"
     )
 
 

@@ -14,7 +14,6 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -25,6 +24,7 @@ from attnlab.drawing.thumbnail import thumbnail
 from attnlab.lab.fault import describe
 from attnlab.lab.study import Figure, Grid, Missing, Study, View
 from attnlab.report import text
+from attnlab.report.picture_process import Drawer, open_drawer
 
 Format = Literal["png", "pdf"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -68,7 +68,7 @@ def start_figure(
     figure: Figure,
     seen: View,
     site: Path,
-    pool: Executor,
+    drawer: Drawer,
     formats: Sequence[Format] = (),
     before: Path | None = None,
 ) -> Callable[[], Drawn]:
@@ -82,8 +82,8 @@ def start_figure(
         The figure, the study that it belongs to and the results that it shows.
     site
         Folder of the report that is being written.
-    pool
-        What writes the files.
+    drawer
+        What draws the pictures and writes the files.
     formats
         Pictures to write beside the SVG.
     before
@@ -104,9 +104,9 @@ def start_figure(
     except Exception as reason:  # one figure that cannot be drawn stops no other
         return functools.partial(Drawn, *about, fault=describe(reason))
     stem = f"figures/{text.slug(study.name)}-{text.slug(figure.id)}"
-    job = pool.submit(_write, rows, theme.themed(spec), site, stem, formats, before)
+    job = drawer.jobs.submit(_write, rows, theme.themed(spec), site, stem, drawer, formats, before)
     small = f"{stem}-small.svg" if study.article.picture == figure.id else ""
-    stamp = pool.submit(_write_small, spec, site / small) if small else None
+    stamp = drawer.jobs.submit(_write_small, spec, site / small, drawer) if small else None
 
     def finish() -> Drawn:
         try:
@@ -126,8 +126,8 @@ def start_figure(
 
 def write_figure(study: Study, figure: Figure, seen: View, site: Path) -> Drawn:
     """Draw one figure and write its files."""
-    with ThreadPoolExecutor(1) as pool:
-        return start_figure(study, figure, seen, site, pool)()
+    with open_drawer() as drawer:
+        return start_figure(study, figure, seen, site, drawer)()
 
 
 def _write(
@@ -135,6 +135,7 @@ def _write(
     spec: dict[str, Any],
     site: Path,
     stem: str,
+    drawer: Drawer,
     formats: Sequence[Format],
     before: Path | None,
 ) -> tuple[dict[str, str], float]:
@@ -143,7 +144,7 @@ def _write(
     same = before if before and _bytes(before / f"{stem}.vl.json") == document else None
     svg = site / f"{stem}.svg"
     if not _copied(same, svg, site):
-        svg.write_bytes(pictures.svg_of(spec).encode())
+        svg.write_bytes(drawer.svg(spec).encode())
     found = WIDTH.search(svg.read_text(encoding="utf-8"))
     (site / f"{stem}.csv").write_bytes(as_csv(rows).encode())
     (site / f"{stem}.vl.json").write_bytes(document)
@@ -158,8 +159,8 @@ def _write(
     return {**files, "spec (JSON)": f"{stem}.vl.json"}, width
 
 
-def _write_small(spec: dict[str, Any], path: Path) -> None:
-    path.write_bytes(pictures.svg_of(theme.themed(thumbnail(spec))).encode())
+def _write_small(spec: dict[str, Any], path: Path, drawer: Drawer) -> None:
+    path.write_bytes(drawer.svg(theme.themed(thumbnail(spec))).encode())
 
 
 def as_csv(rows: Sequence[dict[str, Any]]) -> str:

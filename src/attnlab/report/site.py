@@ -11,7 +11,6 @@ import json
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,12 +18,14 @@ from rich.console import Console
 
 from attnlab.drawing import pictures, theme
 from attnlab.errors import UserError
+from attnlab.lab.evidence import JudgedLater
 from attnlab.lab.ledger import Judged
 from attnlab.lab.progress import meter
 from attnlab.lab.store import Store
 from attnlab.report import figures, pages, state
 from attnlab.report.article import Chapter
 from attnlab.report.folder import check_folder, replacing
+from attnlab.report.picture_process import open_drawer
 from attnlab.report.provenance import provenance_of
 
 ASSETS = Path(__file__).parent / "assets"
@@ -43,7 +44,7 @@ class Report:
 
 def write_report(
     store: Store,
-    judged: Sequence[Judged],
+    judged: Sequence[Judged | JudgedLater],
     out: Path | str,
     notes: Sequence[str] = (),
     console: Console | None = None,
@@ -81,24 +82,27 @@ def write_report(
     with (
         replacing(out) as folder,
         meter(console or Console(quiet=True), "report", total, total) as progress,
-        ThreadPoolExecutor(1) as pool,  # draws while this thread makes the next documents
+        open_drawer(total) as drawer,  # draws while this thread makes the next documents
     ):
         (folder / "figures").mkdir()
-        assets = pool.submit(write_assets, folder / "assets", before)
+        assets = drawer.jobs.submit(write_assets, folder / "assets", before, drawer.bundle)
+        ledgers = [each.ledger for each in judged]  # while the script of the figures is made
         started = (
-            figures.start_figure(each.plan.study, figure, each.view, folder, pool, formats, before)
+            figures.start_figure(
+                each.plan.study, figure, each.view, folder, drawer, formats, before
+            )
             for each in judged
             for figure in each.plan.study.figures
         )
         finished = _a_few_ahead(started)
         chapters = []
-        for each in judged:
+        for each, ledger in zip(judged, ledgers, strict=True):
             drawn = []
             for figure in each.plan.study.figures:
                 drawn.append(next(finished))
                 progress.advance(figure.id)
             origin = provenance_of(store, each.plan, each.view)
-            chapters.append(Chapter(each.plan.study, each.ledger, drawn, origin))
+            chapters.append(Chapter(each.plan.study, ledger, drawn, origin))
         assets.result()
         scale, seed = (judged[0].plan.scale, judged[0].plan.seed) if judged else ("quick", 0)
         edition = pages.Edition(scale, seed, chapters, tuple(notes))
@@ -150,11 +154,13 @@ def _check(studies: Sequence) -> None:
         raise UserError(f"A study is given twice: {', '.join(names)}.")
 
 
-def write_assets(folder: Path, before: Path | None = None) -> None:
+def write_assets(
+    folder: Path, before: Path | None = None, bundle: Callable[[], str] = pictures.vega_bundle
+) -> None:
     """The style and the scripts that every page loads, as one folder.
 
-    The script that draws is large and slow to put together: that of an earlier report is taken
-    where it is of the same version.
+    The script that draws is large and slow to put together, which `bundle` does: that of an earlier
+    report is taken where it is of the same version.
     """
     folder.mkdir()
     for path in sorted(ASSETS.iterdir()):
@@ -167,5 +173,5 @@ def write_assets(folder: Path, before: Path | None = None) -> None:
     if old and old.is_file() and old.read_text(encoding="utf-8").startswith(version):
         shutil.copyfile(old, folder / "vega.js")
     else:
-        script = f"{version}{pictures.vega_bundle()}"
+        script = f"{version}{bundle()}"
         (folder / "vega.js").write_text(script, encoding="utf-8")

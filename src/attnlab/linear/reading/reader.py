@@ -97,8 +97,9 @@ class LinearReader:
                     f"eigenvalue of Sigma is {units.largest_eigenvalue:.4g}, the labels' sum of "
                     f"squares {units.label_square_sum:.4g}; its answers are scaled back."
                 )
-            if about.get("loss") is not None:
-                lines.append(f"The file says that it was trained to the loss {about['loss']}.")
+            if (loss := about.get("loss")) is not None:
+                loss = f"{loss:.4g}" if isinstance(loss, float) else loss
+                lines.append(f"The file says that it was trained to the loss {loss}.")
             document = {"file": str(path), "about": about, **found.as_dict()}
             shown = list(tables(found))
         return Reading(

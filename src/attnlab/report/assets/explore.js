@@ -23,6 +23,7 @@
       Object.entries(valuesOf(explorer)).forEach(([name, value]) => state.set(prefix(explorer) + name, value));
     });
     window.history.replaceState(null, "", "#" + state);
+    document.querySelectorAll("[data-link=here]").forEach((here) => (here.href = window.location.href));
   }
 
   function restore(explorer) {
@@ -58,7 +59,6 @@
       const query = new URLSearchParams(valuesOf(explorer));
       ["csv", "py"].forEach((kind) => (explorer.querySelector("[data-link=" + kind + "]").href = address + "." + kind + "?" + query));
       remember();
-      explorer.querySelector("[data-link=here]").href = window.location.href;
       return query;
     }
 
@@ -146,7 +146,6 @@
     });
     // A figure that is there is drawn again; nothing is computed again.
     dark.addEventListener("change", () => shown && show(shown, () => true));
-    restore(explorer);
     link();
     if (live) {
       live.querySelector("[data-do=start]").addEventListener("click", start);
@@ -174,5 +173,7 @@
       heading.focus({ preventScroll: true });
     });
   });
-  document.querySelectorAll(".explorer").forEach(follow);
+  const explorers = document.querySelectorAll(".explorer");
+  explorers.forEach(restore); // all of them before any writes the address anew
+  explorers.forEach(follow);
 })();

@@ -96,7 +96,7 @@ def _draw_dimension(rows: Rows) -> Drawn:
 
     height = alt.Scale(type="log")
     base = alt.Chart(chart_data(rows)).encode(
-        x=alt.X("n:Q", title="n", scale=alt.Scale(type="log"), axis=alt.Axis(format="~e")),
+        x=alt.X("n:Q", title="n", scale=alt.Scale(type="log")),
         color=alt.Color("b:O", title="b", scale=alt.Scale(scheme="viridis")),
     )
     return alt.layer(
