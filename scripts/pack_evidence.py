@@ -7,9 +7,9 @@
 A store may come from another machine (`attnlab store import`). The first call of the script, made
 on the machine that computed the rest, adds to the store the short cells that `attnlab verify`
 reruns for the kinds of cells that train; a study that trains nothing has none. The second writes
-`src/attnlab/<paper>/evidence/`. A part of the cells of a scale is enough: the evidence says how
-many there are. --commit, --device, --on-processor and --beside are for run logs that do not
-name commit and device.
+`src/attnlab/<paper>/evidence/`. A part of the cells of a scale is enough: what ships already of the
+same scale stays beside it, and the evidence says how many cells there are. --commit, --device,
+--on-processor and --beside are for run logs that do not name commit and device.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def main() -> int:
     parser.add_argument("--scale", choices=SCALES, required=True)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--companions", action="store_true", help="compute the short cells")
-    parser.add_argument("--fresh", action="store_true", help="leave out the runs that are there")
+    parser.add_argument("--fresh", action="store_true", help="leave out what ships already")
     parser.add_argument(
         "--commit", nargs="*", default=[], metavar="[NAMED=]HASH",
         help="of runs whose logs name none, or name one of which their files are not",

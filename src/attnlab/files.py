@@ -107,3 +107,12 @@ def _age(path: Path) -> float:
         return time.time() - path.lstat().st_mtime
     except OSError:
         return 0.0
+
+
+def cache_folder() -> Path:
+    """Where what can be made again is kept: the user's cache folder for attnlab."""
+    try:
+        from platformdirs import user_cache_path
+    except ImportError:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab"
+    return user_cache_path("attnlab", appauthor=False)

@@ -39,6 +39,7 @@ MISTAKES = {
     "reproduce toy --workers many": ("--workers", "an integer", "'many'"),
     "reproduce toy --stop-after 0": ("--stop-after", "above 0 minutes", "got 0"),
     "reproduce toy --cells toy_sqare": ("--cells", "did you mean toy_square"),
+    "reproduce toy --cells toy_square:x=99": ("--cells toy_square:x=99", "none of the"),
     "reproduce toy --gpus first": ("--gpus", "all or the numbers of GPUs", "'first'"),
     "reproduce toy --gpus all --workers 0": ("--workers", "1 or more beside --gpus", "got 0"),
     "reproduce toy --gpus all --scheduler tcp://h:1": ("Give --gpus or --scheduler, not both",),

@@ -182,6 +182,26 @@ def test_packing_again_replaces_the_run_and_keeps_the_others(study, packed, tmp_
     assert again.table("tally_sum").num_rows == first.table("tally_sum").num_rows == 3 + 20
 
 
+def test_a_scale_is_packed_in_several_sittings(study, packed, tmp_path):
+    whole = study.plan("paper", 0)
+    sittings = dict(list(whole.cells.items())[:20]), dict(list(whole.cells.items())[15:])
+    for number, cells in enumerate(sittings):
+        store = tally.computed(tmp_path / f"sitting-{number}", Plan(study, "paper", 0, cells))
+        run = pack(store, study, "paper", 0, KNOWN)
+    assert (run.cells, run.planned, len(run.sources)) == (39, 39, 2)
+    evidence = evidence_of(study)
+    assert [each.cells for each in evidence.runs] == [39, packed.cells]
+    seen = evidence.view(evidence.runs[0])
+    every = tally.computed(tmp_path / "whole", whole)
+    held = look_up(whole, every).view
+    assert all(seen.rows(p) == held.rows(p) for cell in whole.cells.values() for p in cell.points)
+    # Packed anew, only what this store has is there.
+    part = Plan(study, "paper", 0, sittings[0])
+    fresh = pack(tally.computed(tmp_path / "new", part), study, "paper", 0, KNOWN, fresh=True)
+    assert fresh.cells == 20
+    assert [each.name for each in evidence_of(study).runs] == ["paper-0"]
+
+
 def test_rows_of_an_older_version_are_not_found(folder, study, packed, monkeypatch):
     monkeypatch.setenv("TALLY_VERSION", "2")
     newer = tally.loaded(folder)

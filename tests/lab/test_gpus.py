@@ -11,7 +11,7 @@ from attnlab.lab.catalog import load_study
 from attnlab.lab.gpus import chosen_gpus, visible_gpus
 from attnlab.lab.processes import Processes, Waiting
 from attnlab.lab.provenance import read_runs
-from attnlab.lab.seats import EXPECTED, THREADS, beside_gpus, on_gpu, seats
+from attnlab.lab.seats import EXPECTED, PROGRAMS, THREADS, beside_gpus, on_gpu, seats
 from attnlab.lab.task import Task
 
 # Cells of each device that answer with what their worker sees. Those of one group wait for each
@@ -141,6 +141,20 @@ def test_a_worker_whose_gpu_is_not_there_says_so_in_one_sentence(studies):
     assert not engine._processes
 
 
+def test_a_gpu_that_is_named_twice_has_two_processes():
+    assert chosen_gpus("0,0,1", ("a", "b")) == ("a", "a", "b")
+    assert Processes(seats(1, ("a", "a", "b")), None).name == "3 processes on 2 GPUs and 1 process"
+
+
+def test_programs_that_a_gpu_compiled_are_kept_where_the_user_wants_them(monkeypatch, tmp_path):
+    monkeypatch.delenv(PROGRAMS, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert on_gpu("0").surroundings()[PROGRAMS] == str(tmp_path / "attnlab" / "programs")
+    monkeypatch.setenv(PROGRAMS, "elsewhere")
+    assert on_gpu("0").surroundings()[PROGRAMS] == "elsewhere"
+    assert PROGRAMS not in beside_gpus(0, 1).environment
+
+
 @pytest.mark.usefixtures("driver")
 @pytest.mark.parametrize(
     ("limited", "names"),
@@ -196,7 +210,6 @@ def test_worker_processes_share_the_cores(cores, workers, gpus, threads, monkeyp
         ("0", (), "--gpus needs an NVIDIA GPU"),
         ("1", ("0",), "--gpus names GPU 1, but there is only GPU 0."),
         ("0,5", ("0", "1"), "--gpus names GPU 5, but there are GPUs 0 to 1."),
-        ("0,0", ("0", "1"), "--gpus must name each GPU once, got '0,0'."),
         ("first", ("0",), "--gpus must be all or the numbers of GPUs"),
         ("-1", ("0",), "--gpus must be all or the numbers of GPUs"),
         ("0,", ("0",), "--gpus must be all or the numbers of GPUs"),

@@ -68,7 +68,7 @@ class Reproduce(OfScale):
         from attnlab.lab.evidence import judged_beside_shipped
         from attnlab.lab.ledger import Ledger
         from attnlab.lab.runner import run_plans
-        from attnlab.lab.slices import read_slices
+        from attnlab.lab.slices import check_slices, read_slices
         from attnlab.report.digest import LINES, print_digest
         from attnlab.report.folder import check_folder
         from attnlab.report.terminal import print_summary, shown
@@ -78,6 +78,7 @@ class Reproduce(OfScale):
         studies = self.load(self.study)
         slices = read_slices(self.cells, studies)
         plans = self.plans(studies)
+        check_slices(self.cells, slices, [cell for plan in plans for cell in plan.cells.values()])
         if not self.no_report:
             check_folder(self.report)
         with open_engine(self.workers, self.scheduler, self.studies_dir, self.gpus) as engine:

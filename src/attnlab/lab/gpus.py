@@ -50,7 +50,11 @@ def _installed() -> int:
 
 
 def chosen_gpus(given: str, visible: Sequence[str]) -> tuple[str, ...]:
-    """The GPUs of `--gpus all` or `--gpus 0,1` among the visible ones, numbered from 0."""
+    """The GPUs of `--gpus all` or `--gpus 0,1` among the visible ones, numbered from 0.
+
+    A GPU that is named twice has two processes. That pays where NVIDIA's MPS lets them compute at
+    the same time, and otherwise costs time (docs/cluster.md).
+    """
     words = given.replace(" ", "").split(",")
     if given != "all" and not all(word.isdecimal() for word in words):
         raise UserError(
@@ -66,6 +70,4 @@ def chosen_gpus(given: str, visible: Sequence[str]) -> tuple[str, ...]:
             last = len(visible) - 1
             there = "is only GPU 0" if last == 0 else f"are GPUs 0 to {last}"
             raise UserError(f"--gpus names GPU {number}, but there {there}.")
-    if len(set(numbers)) < len(numbers):
-        raise UserError(f"--gpus must name each GPU once, got {given!r}.")
     return tuple(visible[number] for number in numbers)

@@ -1,7 +1,8 @@
 """Packing: the results of a store become the evidence that ships with a study.
 
 Nothing is made by hand: rows come from the parts of the store, and their origin from its run logs.
-A run that a folder holds already, of the same scale and seed, is replaced; the others stay.
+A large scale takes several sittings: of a run that a folder holds already, of the same scale and
+seed, the cells stay which the plan still has and the store has not. Other runs stay as they are.
 Weights are not packed.
 """
 
@@ -11,7 +12,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,17 @@ import pyarrow.parquet as pq
 from attnlab.errors import UserError
 from attnlab.files import trouble, write_whole, writer_name
 from attnlab.lab.cell import AnyCell, CellKind, config_values
-from attnlab.lab.evidence import FILE, FORMAT, KEY, RUN, ShippedRun, Source, companions, evidence_of
+from attnlab.lab.evidence import (
+    FILE,
+    FORMAT,
+    KEY,
+    RUN,
+    Evidence,
+    ShippedRun,
+    Source,
+    companions,
+    evidence_of,
+)
 from attnlab.lab.part import VERSION, schema_of
 from attnlab.lab.provenance import read_runs
 from attnlab.lab.store import Store
@@ -69,7 +80,7 @@ def pack(
     unrecorded
         Commit and device of runs whose logs do not name them.
     fresh
-        Whether the other runs in the folder are left out, as they have to be where it is damaged.
+        Whether what the folder holds is left out, as it has to be where it is damaged.
     """
     if study.evidence is None:
         raise UserError(f"Study {study.name!r} declares no folder of evidence.")
@@ -82,7 +93,8 @@ def pack(
             f"seed {seed}."
         )
     extra = store.holding(cell for key, cell in short.items() if key not in plan.cells)
-    cells = [cell for key, cell in {**plan.cells, **short}.items() if key in {**held, **extra}]
+    every = {**plan.cells, **short}
+    cells = [cell for key, cell in every.items() if key in {**held, **extra}]
     results = {**held, **extra}
     run = ShippedRun(
         scale,
@@ -92,8 +104,52 @@ def pack(
         tuple(key for each in results.values() for key, rows in each.items() if not rows),
         _sources(store, list(results), unrecorded or Unrecorded()),
     )
-    _write(study, run, _tables(run, cells, results), fresh)
-    return run
+    before = None if fresh else evidence_of(study)
+    kept = _kept(before, run, {k: cell for k, cell in every.items() if k not in results})
+    _write(study, _joined(kept, run), _tables(run, cells, results), before, kept)
+    return _joined(kept, run)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What stays of an earlier run of the same scale and seed: its part, and the keys of rows."""
+
+    run: ShippedRun
+    points: frozenset[str]
+
+
+def _kept(before: Evidence | None, run: ShippedRun, missing: Mapping[str, AnyCell]) -> Kept | None:
+    """The cells of the shipped run that are among these, which the store does not have."""
+    old = next((each for each in before.runs if each.name == run.name), None) if before else None
+    if old is None:
+        return None
+    sources = []
+    for source in old.sources:
+        seconds = {key: time for key, time in source.seconds.items() if key in missing}
+        if seconds:
+            sources.append(replace(source, seconds=seconds))
+    keys = {key for source in sources for key in source.seconds}
+    points = frozenset(point.key for key in keys for point in missing[key].points)
+    part = replace(
+        old,
+        companions=tuple(key for key in old.companions if key in keys),
+        empty=tuple(key for key in old.empty if key in points),
+        sources=tuple(sources),
+    )
+    return Kept(part, points) if keys else None
+
+
+def _joined(kept: Kept | None, run: ShippedRun) -> ShippedRun:
+    """A run with what stays of an earlier one, the sources in the order of their dates."""
+    if kept is None:
+        return run
+    old = kept.run
+    return replace(
+        run,
+        companions=(*old.companions, *run.companions),
+        empty=(*old.empty, *run.empty),
+        sources=tuple(sorted((*old.sources, *run.sources), key=lambda source: source.started)),
+    )
 
 
 def companion_plan(study: Study, scale: Scale, seed: int = 0) -> Plan:
@@ -200,20 +256,28 @@ def _schema(kind: CellKind) -> pa.Schema:
     return pa.schema([*own, *schema_of(kind)])
 
 
-def _write(study: Study, run: ShippedRun, tables: dict[str, pa.Table], fresh: bool) -> None:
+def _write(
+    study: Study,
+    run: ShippedRun,
+    tables: dict[str, pa.Table],
+    before: Evidence | None,
+    kept: Kept | None,
+) -> None:
     """Write the files of all runs, the new one in place of the old; the JSON comes last."""
     folder = study.evidence
     assert folder is not None
-    before = None if fresh else evidence_of(study)
     others = [each for each in before.runs if each.name != run.name] if before else []
+    names = {each.name for each in others}
+    points = kept.points if kept else frozenset()
     for name in before.files if before else ():
         kind = Path(name).stem
         old = before.table(kind) if before else None
         assert old is not None
-        names = {each.name for each in others}
-        kept = old.filter(pa.array([name in names for name in old.column(RUN).to_pylist()]))
-        if kept.num_rows:
-            both = [kept, *([tables[kind]] if kind in tables else [])]
+        pairs = zip(old.column(RUN).to_pylist(), old.column(KEY).to_pylist(), strict=True)
+        stays = [own in names or (own == run.name and key in points) for own, key in pairs]
+        rows = old.filter(pa.array(stays, pa.bool_()))
+        if rows.num_rows:
+            both = [rows, *([tables[kind]] if kind in tables else [])]
             tables[kind] = pa.concat_tables(both, promote_options="default")
     data = {f"{kind}.parquet": _encoded(tables[kind]) for kind in sorted(tables)}
     about = {

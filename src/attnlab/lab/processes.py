@@ -139,11 +139,14 @@ def _alike(places: Sequence[Seat]) -> bool:
 
 def _described(places: Sequence[Seat]) -> str:
     """What provenance says of the workers."""
-    gpus = sum(seat.has_gpu for seat in places)
-    others = len(places) - gpus
-    if not gpus:
+    names = [seat.name for seat in places if seat.has_gpu]
+    others = len(places) - len(names)
+    if not names:
         return f"{others} processes"
+    gpus = len(set(names))
     cards = "1 GPU" if gpus == 1 else f"{gpus} GPUs"
+    if len(names) > gpus:
+        cards = f"{len(names)} processes on {cards}"
     return f"{cards} and {'1 process' if others == 1 else f'{others} processes'}"
 
 

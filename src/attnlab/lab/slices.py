@@ -39,6 +39,13 @@ def read_slices(texts: Sequence[str], studies: Sequence[Study]) -> tuple[Slice, 
     return tuple(_read(text, kinds) for text in texts)
 
 
+def check_slices(texts: Sequence[str], slices: Sequence[Slice], cells: Sequence[AnyCell]) -> None:
+    """Refuse a slice that none of the planned cells belongs to."""
+    for text, given in zip(texts, slices, strict=True):
+        if not any(cell in given for cell in cells):
+            raise UserError(f"--cells {text} names none of the {len(cells)} cells of the plan.")
+
+
 def _read(text: str, kinds: dict[str, CellKind]) -> Slice:
     name, colon, rest = text.partition(":")
     if name not in kinds:

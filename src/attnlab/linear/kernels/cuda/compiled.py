@@ -8,7 +8,6 @@ hash of everything that they depend on.
 
 import ctypes
 import hashlib
-import os
 import shutil
 import subprocess
 import tempfile
@@ -21,6 +20,7 @@ import jaxlib.version
 import numpy as np
 
 from attnlab.errors import UserError
+from attnlab.files import cache_folder
 
 FOLDER = Path(__file__).parent
 REAL = {"float32": "F32", "float64": "F64"}
@@ -45,15 +45,6 @@ def target(source: str, symbol: str, dtype: Any, **sizes: int) -> str:
     platform = "CUDA" if on_gpu else "cpu"
     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(function), platform=platform)
     return name
-
-
-def cache_folder() -> Path:
-    """Where compiled libraries are kept: the user's cache folder for attnlab."""
-    try:
-        from platformdirs import user_cache_path
-    except ImportError:
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnlab"
-    return user_cache_path("attnlab", appauthor=False)
 
 
 def _library(source: str, command: tuple[str, ...]) -> Path:
