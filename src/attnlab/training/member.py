@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from attnlab.training.guard import Controls
 from attnlab.training.program import Clock, MemberFunctions
-from attnlab.training.updates import all_finite, averaged, clipped, exceeds, running_mean, select
+from attnlab.training.updates import averaged, clipped, exceeds, running_mean, select
 
 NOTHING, SKIPPED, RESTORED, STOPPED = range(4)
 
@@ -148,14 +148,15 @@ def _step(
     wild = ~jnp.isfinite(loss) | exceeds(running, lowest, controls.limit, controls.slack)
     diverged = live & wild
 
-    update, optimiser = functions.transformation(member).update(
-        clipped(gradient, controls.clip), now.optimiser, now.params
-    )
+    gradient, norm = clipped(gradient, controls.clip)
+    # Moments and weights stay finite where this square is. It is known before the update, which
+    # would otherwise be written and read again before it could be chosen.
+    finite = jnp.isfinite(jnp.square(norm))
+    update, optimiser = functions.transformation(member).update(gradient, now.optimiser, now.params)
     rate = state.factor
     if functions.rate is not None:
         rate = rate * functions.rate(member, step.astype(loss.dtype))
     params = jax.tree.map(lambda p, u: p + (rate * u).astype(p.dtype), now.params, update)
-    finite = all_finite((params, optimiser))
     moved = live & ~diverged & finite
     average = averaged(now.average, params, controls.decay, step)
     after = select(moved, Point(params, optimiser, average, running), now)

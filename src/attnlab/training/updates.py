@@ -7,15 +7,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PyTree
 
 
-def clipped(gradient: PyTree, clip: Float[Array, ""]) -> PyTree:
-    """The gradient scaled to a global norm of at most `clip`."""
+def clipped(gradient: PyTree, clip: Float[Array, ""]) -> tuple[PyTree, Float[Array, ""]]:
+    """The gradient scaled to a global norm of at most `clip`, and its norm then."""
     leaves = jax.tree.leaves(gradient)
     largest = jnp.stack([jnp.abs(leaf).max(initial=0) for leaf in leaves]).max()
     # Squares of the gradient itself overflow long before it does.
     unit = jnp.where(largest > 0, largest, 1)
     norm = unit * jnp.sqrt(sum(jnp.square(leaf / unit).sum() for leaf in leaves))
     scale = jnp.where(norm > clip, clip / norm, 1)
-    return jax.tree.map(lambda leaf: leaf * scale.astype(leaf.dtype), gradient)
+    scaled = jax.tree.map(lambda leaf: leaf * scale.astype(leaf.dtype), gradient)
+    return scaled, norm * scale
 
 
 def averaged(average: PyTree, params: PyTree, decay: Array, step: Any) -> PyTree:
@@ -42,12 +43,6 @@ def exceeds(
 ) -> Bool[Array, ""]:
     """value > times reference + slack, with the same meaning for references below 0."""
     return value > reference + (times - 1) * jnp.abs(reference) + slack
-
-
-def all_finite(tree: PyTree) -> Bool[Array, ""]:
-    """Whether every floating-point number of a tree is finite."""
-    floats = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.inexact)]
-    return jnp.stack([jnp.isfinite(leaf).all() for leaf in floats]).all()
 
 
 def select(condition: Bool[Array, ""], chosen: PyTree, other: PyTree) -> PyTree:
