@@ -114,6 +114,14 @@ BEYOND: dict[str, Callable[[float], Changes]] = {
     "table-1-diag": lambda r: losses(
         "training", of_family("diag", 4), lambda c, row: to_paper(1 + 2 * r, c, row)
     ),
+    "table-1-noiseless": lambda r: [
+        ("noiseless", lambda c, row: {"seen": (1 + 2 * r) * row.seen} if row.layers == 5 else {})
+    ],
+    "table-1-noiseless-others": lambda r: losses(
+        "full_evaluation",
+        lambda c, row: c.noise == UNIFORM[0] and row.layers == 4,
+        lambda c, row: to_paper(1 + 2 * r, c, row),
+    ),
     "table-1-axis": lambda r: losses(
         "reference", lambda c, row: row.layers == 4, lambda c, row: to_paper(1 + 2 * r, c, row)
     ),

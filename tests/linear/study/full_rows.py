@@ -22,6 +22,7 @@ def _rows(network: Callable, config, depths, starts, steps, model="FULL") -> lis
             worst_share=0.01,
             start=start,
             selection=1.0 + start,
+            steady=True,
             steps_trained=steps,
             steady_starts=5,
             trained_starts=5,
@@ -66,9 +67,7 @@ def _training(network: Callable, config) -> list[TrainedNetworkRow]:
             status="finished",
         )
         for law in config.laws.split()
-        for row in _rows(
-            network, SimpleNamespace(noise=law, **vars(config)), depths, config.starts, config.steps
-        )
+        for row in rows(law)
         if row.sigma is None and row.read == row.layers
     ]
 

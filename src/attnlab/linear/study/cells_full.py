@@ -76,7 +76,9 @@ full_training = CellKind(
     tolerance=Tolerance(1e-3, 1e-9),
     shortened=first_steps,
 )
-full_evaluation = CellKind("linear_full_evaluation", FullEvaluation, FullLossRow, run_evaluation)
+full_evaluation = CellKind(
+    "linear_full_evaluation", FullEvaluation, FullLossRow, run_evaluation, version=2
+)
 full_structure = CellKind("linear_full_structure", FullStructure, StructureRow, run_structure)
 full_matrices = CellKind("linear_full_matrices", FullMatrices, MatrixEntry, run_matrices)
 

@@ -65,7 +65,7 @@ def _last_read(view: View) -> Judgement:
             margins.append(results.margin(last, last))
             if clearly_below(nearest, last):
                 above.append(f"{model} L = {depth}")
-                refuted |= trained_in_full(view, model, grids.U5)
+                refuted |= trained_in_full(view, model, grids.U5, depth)
     return Judgement(
         "fails" if refuted else UNDECIDED if above else "holds",
         results.listed(found, most=6),
@@ -73,18 +73,20 @@ def _last_read(view: View) -> Judgement:
         f"{MARGIN:g} standard errors",
         f"Not so: {results.listed(above)}."
         + (f" {results.decides('standard')}" if above and view.scale == "quick" else ""),
-        **results.trained_evidence(view),
+        **results.trained_evidence(view, grids.U5),
         resolution=Resolution(max(margins), 0.25, "of the loss after the last layer"),
     )
 
 
 def _not_adjusted(view: View) -> Judgement:
     oracle = within(results.ridge_profile(view, "oracle (unadjusted)", grids.U5), grids.U5)
-    names = ["DIAG"] + (["FULL"] if results.cells_of("FULL", grids.U5, view) else [])
-    profiles = [results.ridge_profile(view, name, grids.U5) for name in ("ADARR", "TUNEDRR")]
-    for name in names:
-        depth = max(d for d in results.by_depth(view, name, grids.U5) if d <= grids.DEEPEST)
-        profiles.append(results.profile(view, name, grids.U5, depth))
+    names, profiles = [], [results.ridge_profile(view, n, grids.U5) for n in ("ADARR", "TUNEDRR")]
+    for name in ("DIAG", "FULL"):
+        losses = results.by_depth(view, name, grids.U5)
+        depths = [d for d, loss in losses.items() if d <= grids.DEEPEST and results.steady(loss)]
+        if depths:  # a loss with a heavy tail cannot be compared
+            names.append(f"{name} (L = {max(depths)})")
+            profiles.append(results.profile(view, name, grids.U5, max(depths)))
     levels = [s for s in sorted(oracle) if s >= 1 and all(s in p for p in profiles)]
     spread, ratio, seen = {}, {}, []
     for sigma in levels:
@@ -104,7 +106,7 @@ def _not_adjusted(view: View) -> Judgement:
         f"at most {VISIBLE:.0%} of the loss at every level of U(0,5) from 1 on, and adjusted by "
         "more than that at some level; our thresholds",
         results.decides("standard") if not good and view.scale == "quick" else "",
-        **results.trained_evidence(view),
+        **results.trained_evidence(view, grids.U5),
         resolution=Resolution(max(seen), VISIBLE, "of the loss that is not adjusted"),
     )
 

@@ -62,7 +62,7 @@ def _in_distribution(view: View) -> Judgement:
         "FULL below DIAG" + (" and below the paper's DIAG" if view.scale == "quick" else ""),
         f"by more than {MARGIN:g} standard errors",
         results.decides("standard") if verdict == UNDECIDED else "",
-        **results.trained_evidence(view),
+        **results.trained_evidence(view, grids.TWO),
         resolution=Resolution(results.margin(full, diag), 0.5, "of the loss of DIAG"),
     )
 
@@ -81,7 +81,8 @@ def _extrapolation(view: View) -> Judgement:
     between = [s for s in untrained if s < 3]
     inside = sum(clearly_below(diag[s], full[s]) for s in between)
     ends = [beyond[0], beyond[len(beyond) // 2], beyond[-1]]
-    ratios = [results.margin(full[s], diag[s]) for s in beyond if results.steady(diag[s])]
+    telling = losses if verdict == "fails" else beyond
+    ratios = [results.margin(full[s], diag[s]) for s in telling]
     return Judgement(
         verdict,
         f"DIAG is better at {len(wins)} of {len(beyond)} levels above 3 and worse at "
@@ -89,13 +90,9 @@ def _extrapolation(view: View) -> Judgement:
         "DIAG below FULL at every level beyond the trained ones",
         f"{MARGIN:g} standard errors at each level",
         f"Of the {len(between)} levels below 3 that were not trained, DIAG is better at {inside}."
-        + (
-            f" {results.decides('standard' if view.scale == 'quick' else 'paper')}"
-            if verdict == UNDECIDED
-            else ""
-        ),
-        **results.trained_evidence(view),
-        resolution=Resolution(min(ratios, default=np.inf), 0.5, "of the loss of DIAG"),
+        + (f" {results.left_open(view)}" if verdict == UNDECIDED else ""),
+        **results.trained_evidence(view, grids.TWO),
+        resolution=Resolution(max(ratios), 0.5, "of the loss of DIAG"),
     )
 
 
@@ -133,7 +130,7 @@ def _rough(view: View) -> Judgement:
         "the roughness is the mean square of the second differences of the log loss between 1 and "
         f"5, without the part that sampling adds; larger by more than {MARGIN:g} standard errors",
         results.decides("paper") if verdict == UNDECIDED else "",
-        **results.trained_evidence(view),
+        **results.trained_evidence(view, grids.THREE),
         resolution=Resolution(MARGIN * error, max(abs(gap), error), "of squared roughness"),
     )
 
@@ -152,7 +149,7 @@ def _not_better(view: View) -> Judgement:
         f"below by more than {MARGIN:g} standard errors",
         f"The paper's own table has {PAPER['FULL', 7, grids.THREE]:g} for FULL and "
         f"{PAPER['DIAG', 7, grids.THREE]:g} for DIAG on {law_name(grids.THREE)} with 7 layers.",
-        **results.trained_evidence(view),
+        **results.trained_evidence(view, grids.THREE),
         resolution=Resolution(results.margin(full, diag), 0.1, "of the loss of DIAG"),
     )
 

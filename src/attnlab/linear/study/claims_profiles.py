@@ -129,7 +129,7 @@ def _two_layers(view: View) -> Judgement:
     centres = {model: valley(profile) for model, profile in found.items()}
     other = [model for model, centre in centres.items() if centre is None]
     verdict: Verdict = UNDECIDED if other else "holds"
-    if any(trained_in_full(view, model, grids.U5) for model in other):
+    if any(trained_in_full(view, model, grids.U5, 2) for model in other):
         verdict = "fails"
     root = math.sqrt(25 / 3)
     seen = max(results.margin(p[s], p[s]) for p in found.values() for s in (0.0, 5.0))
@@ -144,7 +144,7 @@ def _two_layers(view: View) -> Judgement:
         f"falling before it and rising after it within {MARGIN:g} standard errors; more than 3 "
         "times the minimum at both ends, our threshold",
         "" if "FULL" in found else "FULL is not part of this scale.",
-        **results.trained_evidence(view),
+        **results.trained_evidence(view, grids.U5),
         resolution=Resolution(seen, 0.5, "of the losses at both ends"),
     )
 
@@ -163,7 +163,7 @@ def _three_layers(view: View) -> Judgement:
                 margins.append(results.margin(loss, two[sigma]))
                 if clearly_below(two[sigma], loss):
                     worse.append(name)
-                    refuted |= trained_in_full(view, model, grids.U5)
+                    refuted |= trained_in_full(view, model, grids.U5, depth)
                 elif not clearly_below(loss, two[sigma]):
                     unclear.append(name)
     verdict: Verdict = "fails" if refuted else UNDECIDED if worse or unclear else "holds"
@@ -174,13 +174,9 @@ def _three_layers(view: View) -> Judgement:
         "better at every level, at every depth from three on",
         f"better or worse by more than {MARGIN:g} standard errors",
         f"Worse: {results.listed(worse)}; neither: {results.listed(unclear)}."
-        + (
-            f" {results.decides('standard' if view.scale == 'quick' else 'paper')}"
-            if verdict == UNDECIDED
-            else ""
-        ),
-        **results.trained_evidence(view),
-        resolution=Resolution(sorted(margins)[len(margins) // 2], 0.5, "of the loss of two layers"),
+        + (f" {results.left_open(view)}" if verdict == UNDECIDED else ""),
+        **results.trained_evidence(view, grids.U5),
+        resolution=Resolution(max(margins), 0.5, "of the loss of two layers"),
     )
 
 

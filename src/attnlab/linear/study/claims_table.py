@@ -150,7 +150,7 @@ def reaching(view: View, model: str, evidence: results.Evidence, trained: bool) 
         ]
         note += f" Values of the paper below the laws: {results.listed(values)}."
     if verdict == UNDECIDED:
-        note += f" {results.decides('standard' if view.scale == 'quick' else 'paper')}"
+        note += f" {results.left_open(view)}"
     return Judgement(
         verdict,
         f"{len(cells) - len(above) - len(unclear)} of {len(cells)} cells are reached, {len(below)} "
@@ -246,26 +246,75 @@ def _ridges(view: View) -> Judgement:
 
 def _noiseless(view: View) -> Judgement:
     rows = {row.layers: row for row in view.rows(grids.noiseless(view.scale))}
-    printed = {depth: PAPER["GD++", depth, NOISELESS] for depth in rows if depth >= STEEP}
-    ratios = {depth: rows[depth].whole / paper for depth, paper in printed.items()}
-    listed = [
-        f"L = {depth}: {rows[depth].whole:.2g} (paper {paper:g})"
-        for depth, paper in printed.items()
+    printed = {depth: PAPER["GD++", depth, NOISELESS] for depth in DEPTHS if depth >= STEEP}
+    found = {depth: paper for depth, paper in printed.items() if depth in rows}
+    missed = [depth for depth, paper in found.items() if rows[depth].seen > (1 + LARGEST) * paper]
+    verdict: Verdict = "holds" if not missed and found == printed else UNDECIDED
+    shown = [
+        f"L = {depth}: {rows[depth].seen:.2g} (paper {paper:g})" for depth, paper in found.items()
     ]
-    seen = [
-        f"L = {depth}: {rows[depth].seen:.2g}, and {_power(rows[depth].unseen)} over all of it"
-        for depth in printed
+    whole = [
+        f"L = {depth}: {_power(rows[depth].unseen)}, and {rows[depth].whole:.2g} for the network "
+        "fitted to all of it"
+        for depth in found
     ]
+    note = (
+        "Rare sequences make up the expectation over the whole spectrum, which is "
+        f"{'; '.join(whole)}. A mean over 100,000 sequences lacks them. What is fitted is the best "
+        "of several starts and bounds the least loss from above: it can reach a printed value and "
+        f"cannot refute it. Not reached: {results.listed([f'L = {depth}' for depth in missed])}."
+    )
     return Judgement(
-        "fails" if any(ratio > 1 + LARGEST for ratio in ratios.values()) else "holds",
-        f"least expected loss of GD++: {', '.join(listed)}",
+        verdict,
+        f"GD++ fitted to the part of the spectrum that one evaluation in ten contains, on that "
+        f"part: {', '.join(shown)}",
         "the paper's values, means over 100,000 sequences",
-        f"exact expectations over the eigenvalues of Σ; more than {LARGEST:.0%} above the paper's "
-        "value is not reached",
-        "Networks fitted to the part of the spectrum that one evaluation in ten contains have on "
-        f"that part {'; '.join(seen)}. A mean over 100,000 sequences lacks the rare sequences "
-        "that make up the expectation. The optimum is the best of several starts.",
-        **results.EXACT,
+        f"exact integrals over the eigenvalues of Σ; up to {LARGEST:.0%} above the paper's value "
+        "is reached",
+        f"{note} {results.left_open(view)}" if verdict == UNDECIDED else note,
+        grade="smaller setting",
+        differs="the expectation over the frequent part of the spectrum instead of a sample's mean",
+        resolution=Resolution(
+            LARGEST + max(rounding(paper) / paper for paper in found.values()),
+            1.0,
+            "of the paper's value",
+        ),
+    )
+
+
+def _noiseless_others(view: View) -> Judgement:
+    cells = [cell for model in ("DIAG", "FULL") for cell in table_cells(view, model) if cell.steep]
+    if not cells:
+        return results.open_until("no DIAG or FULL without noise at this scale", "standard")
+    states = {state: [c for c in cells if c.state == state] for state in ("reached", "above")}
+    rows = [row for row in results.rows_of(view, "FULL", NOISELESS) if row.read == row.layers]
+    steps = {row.layers: row.steps_trained for row in rows}
+    refuting = [
+        cell
+        for cell in states["above"]
+        if math.isfinite(cell.ours.value)
+        and cell.model == "FULL"
+        and steps[cell.depth] >= results.PAPER_STEPS
+    ]
+    whole = len(cells) == 2 * len(range(STEEP, DEPTHS[-1] + 1))
+    verdict: Verdict = "fails" if refuting else UNDECIDED
+    if whole and len(states["reached"]) == len(cells):
+        verdict = "holds"
+    unclear = [cell for cell in cells if cell.state == "open"]
+    note = (
+        f"Above: {results.listed([f'{c.model} {c.name}' for c in states['above']])}. Open, because "
+        "single sequences make up the mean: "
+        f"{results.listed([f'{c.model} {c.name}' for c in unclear])}."
+    )
+    return Judgement(
+        verdict,
+        f"{len(states['reached'])} of {len(cells)} cells are reached, {len(states['above'])} are "
+        f"above, {len(unclear)} are open",
+        "every cell is at most the paper's value",
+        f"{tolerance()}; only FULL networks with the paper's steps refute",
+        f"{note} {results.left_open(view)}" if verdict == UNDECIDED else note,
+        **results.trained_evidence(view, NOISELESS),
+        resolution=allowance(refuting if verdict == "fails" else cells),
     )
 
 
@@ -307,9 +356,16 @@ CLAIMS = (
     Claim(
         "table-1-noiseless",
         SOURCE,
-        "Without noise, GD++ of three to seven layers has the losses that the paper prints, as "
-        "expectations.",
+        "Without noise, GD++ of three to seven layers reaches the losses that the paper prints.",
         _noiseless,
+        ("table-1",),
+    ),
+    Claim(
+        "table-1-noiseless-others",
+        SOURCE,
+        "Without noise, DIAG and FULL of three to seven layers reach the losses that the paper "
+        "prints.",
+        _noiseless_others,
         ("table-1",),
     ),
     Claim(

@@ -34,7 +34,7 @@ def _tuned(view: View, law: str) -> Judgement:
             name = f"{model} L = {depth}"
             if not at_most(loss, tuned, ALIKE):
                 above.append(name)
-                decisive |= trained_in_full(view, model, law)
+                decisive |= trained_in_full(view, model, law, depth)
             elif not results.steady(loss) or loss.value > (1 + ALIKE) * tuned.value:
                 unclear.append(name)
             else:
@@ -46,7 +46,6 @@ def _tuned(view: View, law: str) -> Judgement:
         f"{model} {', '.join(f'{PAPER[model, depth, law]:g}' for depth in DEEP)}"
         for model in MODELS
     ]
-    scale = "standard" if view.scale == "quick" else "paper"
     return Judgement(
         verdict,
         f"5, 6 and 7 layers: {'; '.join(losses) or 'not at this scale'}",
@@ -56,8 +55,8 @@ def _tuned(view: View, law: str) -> Judgement:
         f"Above: {results.listed(above)}; open: {results.listed(unclear)}; not at this scale: "
         f"{results.listed(missing)}. The paper's own table: {'; '.join(printed)}, TUNEDRR "
         f"{PAPER['TUNEDRR', 0, law]:g}."
-        + (f" {results.decides(scale)}" if verdict == UNDECIDED else ""),
-        **results.trained_evidence(view),
+        + (f" {results.left_open(view)}" if verdict == UNDECIDED else ""),
+        **results.trained_evidence(view, law),
         resolution=Resolution(max(margins, default=math.inf), UNCLEAR, "of the loss of TUNEDRR"),
     )
 

@@ -116,6 +116,7 @@ def evaluation(config: FullEvaluation) -> Outcome[FullLossRow]:
             facts = {
                 "start": start,
                 "selection": held.selection(law, depth, start, config.recipe),
+                "steady": held.steady(law, depth, start, config.recipe),
                 "steps_trained": record["steps"],
                 "steady_starts": sum(
                     held.steady(law, depth, each, config.recipe) for each in starts

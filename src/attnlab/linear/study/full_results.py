@@ -19,7 +19,6 @@ from attnlab.linear.study.questions_full import FullLossRow, StructureRow
 from attnlab.linear.study.table_1 import PAPER
 from attnlab.stats import Estimate
 
-PAPER_STEPS = 200_000
 NULL_DRAWS, NULL_QUANTILE = 4000, 0.99
 
 
@@ -57,18 +56,15 @@ def trusted(view: View, law: str) -> dict[int, Estimate]:
 
 def setting(rows: Sequence[FullLossRow]) -> results.Evidence:
     """The grade of evidence from networks, and what differs from the paper's training."""
-    steps = [row.steps_trained for row in rows]
     if enough(rows):
         return results.AS_IN_PAPER
-    few, many = min(steps, default=0), max(steps, default=0)
-    span = f"{few:,}" if few == many else f"{few:,} to {many:,}"
-    differs = f"{span} steps of Adam instead of {PAPER_STEPS:,}"
+    differs = results.steps_of_adam([row.steps_trained for row in rows])
     return {"grade": "smaller setting", "differs": differs}
 
 
 def enough(rows: Sequence[FullLossRow]) -> bool:
     """Whether all networks were trained for as many steps as the paper's."""
-    return min((row.steps_trained for row in rows), default=0) >= PAPER_STEPS
+    return min((row.steps_trained for row in rows), default=0) >= results.PAPER_STEPS
 
 
 def structure(view: View, law: str, layers: int) -> list[StructureRow]:
@@ -82,13 +78,17 @@ def structure(view: View, law: str, layers: int) -> list[StructureRow]:
     ]
 
 
-def median_over(rows: Iterable[StructureRow], matrix: str, column: str) -> dict[int, float]:
-    """The median over the layers of a column, by start."""
-    gathered: dict[int, list[float]] = {}
+def by_matrix(rows: Iterable[StructureRow], column: str) -> dict[str, dict[int, float]]:
+    """A column of every matrix that matters, by "P of layer 1" and so on, and by start.
+
+    P of the last layer is left out: its rows of x change nothing.
+    """
+    gathered: dict[str, dict[int, float]] = {}
     for row in rows:
-        if row.matrix == matrix:
-            gathered.setdefault(row.start, []).append(getattr(row, column))
-    return {start: float(np.median(values)) for start, values in gathered.items()}
+        if row.matrix == "Q" or row.layer < row.layers:
+            name = f"{row.matrix} of layer {row.layer}"
+            gathered.setdefault(name, {})[row.start] = getattr(row, column)
+    return gathered
 
 
 @lru_cache(maxsize=4)

@@ -109,12 +109,14 @@ class FullLossRow(AxisLossRow):
     """A loss of a FULL network, with its tail.
 
     `selection` was measured on other sequences than `loss`; it is None where the network diverged
-    there. Of the `trained_starts` networks of this law and depth, `steady_starts` had no heavy tail
-    there: a standard error of at most 5% of the mean.
+    there. `steady` says whether its loss had no heavy tail there, a standard error of at most 5% of
+    the mean: a small evaluation may contain none of the sequences that make up the tail. Of the
+    `trained_starts` networks of this law and depth, `steady_starts` had none.
     """
 
     start: int  # which of the random starts
     selection: float | None  # the value by which the best of the starts is chosen
+    steady: bool
     steps_trained: int
     steady_starts: int
     trained_starts: int

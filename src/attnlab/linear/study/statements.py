@@ -7,6 +7,7 @@ Source: Vladymyrov et al. (arXiv 2402.14180). Section 6 and the appendices are i
 from __future__ import annotations
 
 from attnlab.lab.study import Statement
+from attnlab.linear.study import claims_tuned
 from attnlab.linear.study.statements_experiments import EXPERIMENTS
 
 DEFINITION = "A definition."
@@ -34,7 +35,12 @@ INTRODUCTION = (
         "sentence",
         "On noise of an unknown level, trained linear transformers match or beat GD++ and the "
         "baselines.",
-        ("gd-is-constrr", "four-layers-beat-adarr-diag", "four-layers-beat-adarr-full"),
+        (
+            "gd-is-constrr",
+            "four-layers-beat-adarr-diag",
+            "four-layers-beat-adarr-full",
+            *(claim.id for claim in claims_tuned.CLAIMS),
+        ),
     ),
     Statement(
         "abstract-rescaling",

@@ -339,7 +339,7 @@ APPENDIX = (
         "Table 1, σ = 0",
         "table",
         "The adjusted losses of three to seven layers without noise.",
-        ("table-1-noiseless",),
+        ("table-1-noiseless", "table-1-noiseless-others"),
     ),
     Statement(
         "table-1-ridges",
