@@ -80,14 +80,17 @@ def _last_read(view: View) -> Judgement:
 
 def _not_adjusted(view: View) -> Judgement:
     oracle = within(results.ridge_profile(view, "oracle (unadjusted)", grids.U5), grids.U5)
+    levels = [sigma for sigma in sorted(oracle) if sigma >= 1]
     names, profiles = [], [results.ridge_profile(view, n, grids.U5) for n in ("ADARR", "TUNEDRR")]
     for name in ("DIAG", "FULL"):
-        losses = results.by_depth(view, name, grids.U5)
-        depths = [d for d, loss in losses.items() if d <= grids.DEEPEST and results.steady(loss)]
-        if depths:  # a loss with a heavy tail cannot be compared
-            names.append(f"{name} (L = {max(depths)})")
-            profiles.append(results.profile(view, name, grids.U5, max(depths)))
-    levels = [s for s in sorted(oracle) if s >= 1 and all(s in p for p in profiles)]
+        for depth in range(grids.DEEPEST, 1, -1):
+            profile = results.profile(view, name, grids.U5, depth)
+            if all(sigma in profile and results.steady(profile[sigma]) for sigma in levels):
+                names.append(f"{name} (L = {depth})")
+                profiles.append(profile)
+                break  # deeper networks have a heavy tail at some level
+    if not names:
+        return results.open_until("no network without a heavy tail at some level", "standard")
     spread, ratio, seen = {}, {}, []
     for sigma in levels:
         losses = [profile[sigma] for profile in profiles]

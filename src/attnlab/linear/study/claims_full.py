@@ -149,7 +149,7 @@ def _full_diag_levels(view: View) -> Judgement:
     finite = {
         name: pair
         for name, pair in pairs.items()
-        if all(0 < loss.value < math.inf for loss in (pair.full, pair.diag))
+        if all(loss.value > 0 and results.steady(loss) for loss in (pair.full, pair.diag))
     }
     left_out += [name for name in pairs if name not in finite]
     return _full_diag(view, finite, left_out, list(UNIFORM[1:]))
