@@ -158,7 +158,7 @@ def _memory(view: View, cell: Cell) -> Memory:
     return Memory(cell, training, gaps, held_out(view, cell), held_out(view, fresh))
 
 
-def _more_with_depth(view: View, found: Sequence[Memory]) -> bool:
+def _more_with_depth(found: Sequence[Memory]) -> bool:
     """Whether several layers remember more than `FACTOR` times what one layer does."""
     shallow = {one.cell.config.rank: max(one.gaps) for one in found if one.cell.config.layers == 1}
     return all(
@@ -190,7 +190,7 @@ def _memorised(view: View) -> Judgement:
     verdict: Verdict = UNDECIDED
     if "fails" in verdicts:
         verdict = refuted(view)
-    elif verdicts == {"holds"} and _more_with_depth(view, learned):
+    elif verdicts == {"holds"} and _more_with_depth(learned):
         verdict = "holds"
     return Judgement(
         verdict,

@@ -135,7 +135,7 @@ def _sizes(configs: Sequence[Any]) -> str:
     if any(config.mlp for config in configs):
         parts.append(f"a perceptron of {values('mlp')}")
     parts += [f"{values('steps')} steps of {values('batch')} sequences"]
-    if max(config.layers for config in configs) > 1:
+    if any(config.rate != grids.PANELS["paper"].base.rate for config in configs):
         parts.append(f"rate {values('rate')}")
     return ", ".join([*parts, f"{values('seeds')} seeds"])
 
