@@ -217,7 +217,7 @@ BREAKS = {
             "encoder",
             "least_training",
             lambda c: c.replay > 0 and c.layers == 3,
-            lambda view, c, off: 1.1 / FACTOR * math.exp(off),
+            lambda view, c, off: same(view, c, replay=0).best * (1 + off),
         ),
     ),
     "figure-2-identity": (
@@ -274,7 +274,7 @@ BREAKS = {
             lambda view, c, off: FACTOR * same(view, c, N=4).worst * math.exp(-off),
         ),
     ),
-    "conjecture-8": (
+    "figure-4-largest-n": (
         "standard",
         at(
             "encoder",

@@ -15,12 +15,12 @@ from attnlab.rank.study.results import (
     FACTOR,
     LINE,
     LONGER,
+    PAPER_SETTING,
     UNDECIDED,
     HeldOut,
     beyond_scale,
     contrast,
     held_out,
-    setting,
 )
 from attnlab.stats import normal_threshold
 
@@ -79,7 +79,7 @@ def _ranks_and_depth(view: View) -> Judgement:
         f"{LINE}; against one layer every seed by {normal_threshold(1):.2f} standard errors",
         LONGER,
         resolution=max(seen, key=lambda each: each.value / each.limit),
-        **setting(view),
+        **PAPER_SETTING,
     )
 
 
@@ -111,7 +111,7 @@ def _five_layers(view: View) -> Judgement:
             math.log(FACTOR),
             "of the logarithm of the ratio of errors",
         ),
-        **setting(view),
+        **PAPER_SETTING,
     )
 
 

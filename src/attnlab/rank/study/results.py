@@ -15,11 +15,13 @@ from attnlab.stats import normal_threshold
 
 UNDECIDED: Verdict = "undecided at this scale"
 FACTOR = 2.0
+WIDE = 1.1  # of the best seed: worse seeds are shown
 LINE = (
     f"holds where the best seed of the worse side has more than {FACTOR:g} times the error of the "
     "worst seed of the better side, fails where the worse side is not worse, undecided between "
     "(our choice)"
 )
+PAPER_SETTING: dict[str, Any] = {"grade": "paper's setting"}
 LONGER = "The paper's sizes and steps are those of 'attnlab reproduce rank --scale paper'."
 
 
@@ -54,6 +56,13 @@ class HeldOut:
     def worst(self) -> float:
         """The largest error; infinite where a member diverged."""
         return math.inf if self.diverged else max(self.errors, default=math.inf)
+
+    @property
+    def shown(self) -> str:
+        """The mean over seeds, or their range where it is wider than a tenth."""
+        if not self.diverged and self.worst > WIDE * self.best:
+            return f"{self.best:.3f} to {self.worst:.3f}"
+        return f"{self.mean:.3f}"
 
     @property
     def allowed(self) -> float:
@@ -105,27 +114,30 @@ def contrast(worse: Sequence[HeldOut], better: Sequence[HeldOut]) -> Contrast:
     return Contrast(min(worse, key=lambda one: one.best), max(better, key=lambda one: one.worst))
 
 
-def sides(view: View, layers: int, width: str | None = None) -> tuple[list[Cell], list[Cell]]:
-    """Low-rank and full-rank cells of Figure 1 at one depth, at one width or at all."""
-    d = grids.PANELS[view.scale].base.d
-    every = [
-        cell
-        for name in ([width] if width else grids.widths(d))
-        for cell in grids.figure_1(view.scale, layers, name, view.seed)
-    ]
-    low = [cell for cell in every if cell.config.rank < d]
-    return low, [cell for cell in every if cell.config.rank == d]
+def setting(view: View, cells: Sequence[Cell], lacks: str = "") -> dict[str, Any]:
+    """Grade of evidence from these encoders, and all that differs from the paper's.
 
-
-def setting(view: View, layers: str = "one layer") -> dict[str, Any]:
-    """Grade and difference of evidence from encoders at the view's scale."""
+    `lacks` says what the statement is about and these cells do not have.
+    """
     if view.scale == "paper":
-        return {"grade": "paper's setting"}
-    base = grids.PANELS[view.scale].base
-    return {
-        "grade": "smaller setting",
-        "differs": f"d = {base.d}, N = {base.N}, {layers}, {base.steps} steps",
-    }
+        return {"grade": "smaller setting", "differs": lacks} if lacks else PAPER_SETTING
+    sizes = _sizes([cell.config for cell in cells])
+    return {"grade": "smaller setting", "differs": f"{sizes}; {lacks}" if lacks else sizes}
+
+
+def _sizes(configs: Sequence[Any]) -> str:
+    """The sizes of encoders that are not those of the paper, each with all of its values."""
+
+    def values(name: str) -> str:
+        return ", ".join(f"{value:g}" for value in sorted({getattr(c, name) for c in configs}))
+
+    parts = [f"d = {values('d')}", f"N = {values('N')}", f"L = {values('layers')}"]
+    if any(config.mlp for config in configs):
+        parts.append(f"a perceptron of {values('mlp')}")
+    parts += [f"{values('steps')} steps of {values('batch')} sequences"]
+    if any(config.rate != grids.PANELS["paper"].base.rate for config in configs):
+        parts.append(f"rate {values('rate')}")
+    return ", ".join([*parts, f"{values('seeds')} seeds"])
 
 
 def refuted(view: View) -> Verdict:

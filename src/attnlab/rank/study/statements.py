@@ -324,6 +324,7 @@ DEPTH = (
         "No transformer of fixed size and weights with rank r < d approximates the nearest "
         "neighbour for all N.",
         ("conjecture-8",),
+        beside=("figure-4-largest-n",),
     ),
 )
 
