@@ -56,6 +56,16 @@ def test_the_law_is_a_binomial_tail_and_one_head_has_its_probability(seed):
     np.testing.assert_allclose(excess, [vote.single_head_rate(d) - 0.5 for d in sizes], rtol=1 / 64)
 
 
+def test_millions_of_heads_vote_as_the_normal_law_says():
+    """SciPy's `bdtr` is off by 1e-4 at ten million heads, and has no answer from 2^31 on."""
+    for d, heads in ((1000, 10**7 + 1), (64, 2**31 + 1), (64, 10**12 + 1)):
+        # The number of right votes is normal up to 1 / H; so is its mean in the tail.
+        slope = math.pi / 2 * math.sqrt(d / heads)
+        exact = vote.majority_vote_error(d, heads).value
+        assert abs(exact / (2 / math.pi * math.atan(slope)) - 1) < 1.5 / d
+        assert abs(vote.majority_vote_error(d, heads + 2).value / exact - 1) < 4 / heads + 1e-5
+
+
 def test_theorem_7_needs_d_over_eps_squared_heads(seed):
     d_values, H_values = (8, 16, 32), (63, 255, 1023)
     by_heads = [(8, H) for H in H_values]

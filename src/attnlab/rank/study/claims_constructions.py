@@ -180,7 +180,6 @@ def _agreement(view: View, cells: list[Cell]) -> tuple[bool, str, str, Resolutio
 
 VOTE_ERRORS = (0.45, 0.3, 0.1, 0.03, 0.01, 0.003)
 VOTE_DIMENSIONS = (4, 8, 16, 64, 256)
-MOST_HEADS = 2**31  # of the binomial law, which counts in 32 bits
 
 
 def _vote_bound(d: int, heads: int) -> float:
@@ -199,13 +198,10 @@ def _vote(view: View) -> Judgement:
     agrees, measured, laws, seen = _agreement(view, grids_theory.votes(view.seed))
 
     def error(d: int, epsilon: float, power: int) -> tuple[float, float]:
-        """The error over its bound and over epsilon, with the least odd H >= d^power / epsilon^2.
-
-        It is the exact law's, or the bound where there are too many heads for that.
-        """
+        """The error over its bound and over epsilon; the least odd H >= d^power / epsilon^2."""
         heads = math.ceil(d**power / epsilon**2) // 2 * 2 + 1
         bound = _vote_bound(d, heads)
-        value = majority_vote_error(d, heads).value if heads < MOST_HEADS else bound
+        value = majority_vote_error(d, heads).value
         return value / bound, value / epsilon
 
     sizes = [(d, e) for d in VOTE_DIMENSIONS for e in VOTE_ERRORS]
@@ -215,9 +211,8 @@ def _vote(view: View) -> Judgement:
     return Judgement(
         "holds" if agrees and worst <= 1 and bounded else "fails",
         f"with d³/ε² heads the error is at most {worst:.2f} ε for ε = {VOTE_ERRORS[-1]:g} to "
-        f"{VOTE_ERRORS[0]:g}, d = {VOTE_DIMENSIONS[0]} to {VOTE_DIMENSIONS[-1]}, by the law below "
-        "2³¹ heads, where it is nowhere above π √(d/H), and by this bound beyond; built networks: "
-        f"{measured}",
+        f"{VOTE_ERRORS[0]:g}, d = {VOTE_DIMENSIONS[0]} to {VOTE_DIMENSIONS[-1]}, by the exact law, "
+        f"and nowhere above π √(d/H); built networks: {measured}",
         f"at most ε; law of the built networks {laws}",
         "π √(d/H) is proved for every d ≥ 3 and odd H, so that c₁ = π and c₂ = 1 are enough; every "
         f"sampled prompt has fresh directions ({normal_threshold(2):.2f} standard errors, "

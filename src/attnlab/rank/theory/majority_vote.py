@@ -25,7 +25,9 @@ def majority_vote_error(d: int, heads: int) -> Estimate:
     """
     d, heads = arguments.integer("d", d, 3), odd_heads(heads)
     t, weights = _fine_half_line(d, 1 / math.sqrt(heads))
-    wrong = special.bdtr(heads // 2, heads, 0.5 + np.arcsin(t) / math.pi)
+    half = heads // 2
+    # The binomial distribution function as an incomplete beta: SciPy's own ends at 2^31 heads.
+    wrong = special.betainc(heads - half, half + 1, 0.5 - np.arcsin(t) / math.pi)
     return Estimate(2 * float(weights @ wrong))
 
 
