@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from attnlab.linear.study import grids, grids_full
+from attnlab.linear.study.questions_ablation import LEVELS, AblationRow
 from attnlab.linear.study.questions_full import (
     FullEvaluation,
     FullLossRow,
@@ -97,10 +98,17 @@ def _structure(config) -> list[StructureRow]:
     ]
 
 
+def _ablation(config) -> list[AblationRow]:
+    found = [("loss", None, 0.06), ("momentum", None, 0.8), ("rescaling", None, 3.0)]
+    found += [("factor", sigma, 1.1 - 0.08 * sigma) for sigma in LEVELS]
+    return [AblationRow(name, sigma, value, 0.001) for name, sigma, value in found]
+
+
 def makers(network: Callable) -> dict[str, Callable]:
     """The rows of every kind of cell about FULL, from a function that invents a network."""
     return {
         "linear_full": partial(_training, network),
         "linear_full_evaluation": partial(_evaluation, network),
         "linear_full_structure": _structure,
+        "linear_ablation": _ablation,
     }

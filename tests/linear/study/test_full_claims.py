@@ -6,12 +6,13 @@ import math
 import pytest
 
 from attnlab.lab.ledger import judge
-from attnlab.linear.study import full_results, grids, grids_full, study
+from attnlab.linear.study import claims_full, full_results, grids, grids_full, study
 from attnlab.linear.study.table_1 import PAPER, UNIFORM
 from tests.lab.statement_checks import check_evidence
 from tests.linear.study import rows as invented_rows
 
 OWN = (
+    "found-algorithm",
     "table-1-full",
     "full-paper-recipe",
     "diag-paper-recipe",
@@ -150,7 +151,13 @@ def figure_7(by):
     return "full_evaluation", change
 
 
+def algorithm(by):
+    """A network that is better without its momentum."""
+    return "ablation", lambda c, r: {"value": -by * r.value} if r.quantity == "momentum" else {}
+
+
 BROKEN = {
+    "found-algorithm": algorithm,
     "table-1-full": table,
     "full-paper-recipe": recipe("paper"),
     "diag-paper-recipe": recipe("paper-diag", "DIAG"),
@@ -161,10 +168,11 @@ BROKEN = {
         "full_structure", rank_two=full_results.rank_two_by_chance()[1] - by
     ),
     "full-diag-uniform": lambda by: losses(
-        2 * (1 + by), lambda c, r: whole(c, r) and c.noise == "uniform:3"
+        claims_full.comparable() * (1 + by), lambda c, r: whole(c, r) and c.noise == "uniform:3"
     ),
     "full-diag-sigma": lambda by: losses(
-        2 * (1 + by), lambda c, r: r.sigma is not None and c.noise == "uniform:3"
+        claims_full.comparable() * (1 + by),
+        lambda c, r: r.sigma is not None and c.noise == "uniform:3",
     ),
     "later-layers-not-diagonal": lambda by: fields("full_structure", diagonal=0.5 + by),
     "full-is-not-diag": lambda by: fields("full_structure", diagonal=0.9 + by),

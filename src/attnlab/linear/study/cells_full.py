@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from attnlab.lab.cell import CellKind, Outcome, Tolerance
 from attnlab.lab.needs import Needs
+from attnlab.linear.study.questions_ablation import Ablation, AblationRow
 from attnlab.linear.study.questions_full import (
     FullEvaluation,
     FullLossRow,
@@ -40,6 +41,12 @@ def run_matrices(config: FullMatrices) -> Outcome[MatrixEntry]:
     from attnlab.linear.study import compute_full
 
     return compute_full.matrices(config)
+
+
+def run_ablation(config: Ablation) -> Outcome[AblationRow]:
+    from attnlab.linear.study import compute_ablation
+
+    return compute_ablation.ablation(config)
 
 
 def needs_of_training(config: FullTraining) -> Needs:
@@ -81,5 +88,6 @@ full_evaluation = CellKind(
 )
 full_structure = CellKind("linear_full_structure", FullStructure, StructureRow, run_structure)
 full_matrices = CellKind("linear_full_matrices", FullMatrices, MatrixEntry, run_matrices)
+ablation = CellKind("linear_ablation", Ablation, AblationRow, run_ablation)
 
-FULL_KINDS = (full_training, full_evaluation, full_structure, full_matrices)
+FULL_KINDS = (full_training, full_evaluation, full_structure, full_matrices, ablation)

@@ -103,7 +103,7 @@ def _trained(
 
 def evaluation(config: FullEvaluation) -> Outcome[FullLossRow]:
     """Evaluate the shipped networks of one law."""
-    law, held = config.noise, _held(config.noise, config.weights, config.recipe)
+    law, held = config.noise, shipped_networks(config.noise, config.weights, config.recipe)
     depths = held.depths(law, config.recipe)
     at, rows = evaluation_of(config), []
     deepest = min(7, max(depths))
@@ -142,7 +142,7 @@ def _losses(
 
 def structure(config: FullStructure) -> Outcome[StructureRow]:
     """Shares of the diagonal and of a low-rank part, for every matrix of every network."""
-    law, held = config.noise, _held(config.noise, config.weights, "clipped")
+    law, held = config.noise, shipped_networks(config.noise, config.weights, "clipped")
     return Outcome(
         [
             StructureRow(
@@ -182,7 +182,7 @@ def _share(part: float, whole: float) -> float:
 
 def matrices(config: FullMatrices) -> Outcome[MatrixEntry]:
     """The entries of P and Q of the best network of a law and depth."""
-    law, held = config.noise, _held(config.noise, config.weights, "clipped")
+    law, held = config.noise, shipped_networks(config.noise, config.weights, "clipped")
     network = held.weights(law, config.layers, held.best(law, config.layers))
     return Outcome(
         [
@@ -193,7 +193,8 @@ def matrices(config: FullMatrices) -> Outcome[MatrixEntry]:
     )
 
 
-def _held(law: str, digest: str, recipe: str) -> FullNetworks:
+def shipped_networks(law: str, digest: str, recipe: str) -> FullNetworks:
+    """The shipped networks, if they are those of the digest."""
     held = full_networks()
     if law not in held.laws(recipe):
         accepted = ", ".join(held.laws(recipe)) or "none"

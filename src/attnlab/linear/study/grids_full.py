@@ -16,11 +16,13 @@ from attnlab.lab.cell import Cell
 from attnlab.lab.study import Scale
 from attnlab.linear.study import grids
 from attnlab.linear.study.cells_full import (
+    ablation,
     full_evaluation,
     full_matrices,
     full_structure,
     full_training,
 )
+from attnlab.linear.study.questions_ablation import Ablation
 from attnlab.linear.study.questions_full import (
     MODELS,
     FullEvaluation,
@@ -112,6 +114,14 @@ def _training(laws: str, depth: int, seed: int, **changes: Any) -> Cell:
     return full_training(config, cost=5 + work / 2e8)
 
 
+def ablated(scale: Scale, seed: int) -> list[Cell]:
+    """The DIAG network of the paper's recipe without some of its omegas; empty if none ships."""
+    if "paper-diag" not in RECIPE_DIGESTS:
+        return []
+    digest, sequences = RECIPE_DIGESTS["paper-diag"], grids.size(scale).sequences
+    return [ablation(Ablation(grids.U5, RECIPE_DEPTH, digest, sequences, seed), cost=2.0)]
+
+
 def structures() -> list[Cell]:
     """The structure of P and Q of the shipped networks, one cell per law."""
     return [full_structure(FullStructure(law, digest), 0.05) for law, digest in DIGESTS.items()]
@@ -130,6 +140,7 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
         *(shipped(law, scale, seed) for law in LAWS),
         trained(scale, seed),
         *(by_recipe(recipe, scale, seed) for recipe in ("paper", *MODELS)),
+        ablated(scale, seed),
         structures(),
         heat_map(),
     )

@@ -48,7 +48,7 @@ INTRODUCTION = (
         "sentence",
         "The algorithm that they find combines momentum with steps and a rescaling that adapt to "
         "the noise.",
-        ("lemma-4.4", "y-rescaling", "section-5.3-adapts"),
+        ("found-algorithm", "lemma-4.4", "y-rescaling", "section-5.3-adapts"),
     ),
     Statement(
         "introduction-second-order",
