@@ -52,6 +52,14 @@ def test_an_entry_knows_its_statement_its_grade_and_whose_it_is(study):
     assert (shown["grade"], shown["ours"]) == ("paper's setting", True)
 
 
+def test_a_claim_belongs_to_the_statement_of_its_own_id_before_any_other(study):
+    earlier = Statement("abstract", "Abstract", "sentence", "It is so.", ("theorem-1", "open"))
+    several = dataclasses.replace(study, statements=(earlier, *STATEMENTS))
+    assert several.statement_of("theorem-1") == "theorem-1"
+    assert several.statement_of("open") == "abstract"
+    assert several.statement_of("nothing") is None
+
+
 def test_coverage_counts_what_is_decided_and_where(study):
     judged = judged_statements(study, ledger(study, view()))
     assert Coverage.of(judged) == Coverage(statements=4, assertions=3, judged=2, as_stated=1)

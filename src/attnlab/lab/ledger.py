@@ -224,17 +224,31 @@ class Judged:
 def select(studies: Sequence[Study], wanted: Sequence[str]) -> list[tuple[Study, Claim]]:
     """The claims with these ids, or whose ids begin so; all of them where none is named.
 
-    What is the id of a claim means that claim alone. What fits no claim is the user's mistake.
+    What is the id of a claim means that claim alone. Two studies may have claims of the same id:
+    the name of a study before a slash, as in "rank/equation-10", means the claim of that study.
+    What fits no claim is the user's mistake.
     """
     every = [(study, claim) for study in studies for claim in study.claims]
-    known = {claim.id for _, claim in every}
-    picked = set(known) if not wanted else set()
+    picked = [] if wanted else every
     for name in wanted:
-        found = {name} if name in known else {each for each in known if each.startswith(name)}
+        ids = [full_id(*pair) if "/" in name else pair[1].id for pair in every]
+        begins = name not in ids
+        found = [
+            pair
+            for pair, id in zip(every, ids, strict=True)
+            if id == name or (begins and id.startswith(name))
+        ]
         if not found or not name:
+            known = {claim.id for _, claim in every}
             raise UserError(
                 f"Unknown claim {name!r}; {did_you_mean(name, known, 3)}'attnlab claims' lists "
                 f"the {len(known)} ids of {', '.join(study.name for study in studies)}."
             )
-        picked |= found
-    return [(study, claim) for study, claim in every if claim.id in picked]
+        picked = [*picked, *found]
+    names = {full_id(*pair) for pair in picked}
+    return [pair for pair in every if full_id(*pair) in names]
+
+
+def full_id(study: Study, claim: Claim) -> str:
+    """The id of a claim with the name of its study, which no other claim has."""
+    return f"{study.name}/{claim.id}"
