@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from attnlab.lab.ledger import Entry, Ledger
+    from attnlab.lab.ledger import Entry
     from attnlab.lab.study import Study
 
 
@@ -125,7 +125,7 @@ class Claims(OfScale):
 
     def _two_scales(self) -> tuple[Scale, Scale]:
         given = self.compare or ()
-        known = [scale for word in given for scale in SCALES if scale == word]
+        known = [SCALES[SCALES.index(word)] for word in given if word in SCALES]
         if len(given) != 2 or len(known) != 2 or known[0] == known[1]:
             named = repr(" ".join(given)) if given else "none"
             raise UserError(

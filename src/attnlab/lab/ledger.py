@@ -176,12 +176,12 @@ def _checked(found: object) -> Judgement:
 
 
 def _resolved(found: Judgement) -> Judgement:
-    """Nothing is confirmed by a check that could not have noticed that it is false.
+    """Nothing is decided by a check that could not have noticed what the statement is about.
 
-    A refutation needs no such condition: it has seen a departure beyond its resolution.
+    The resolution of a refutation is what would have been noticed where it was refuted.
     """
     seen = found.resolution
-    if found.verdict not in ("holds", "holds as corrected") or seen is None or seen.suffices:
+    if found.verdict == UNDECIDED or seen is None or seen.suffices:
         return found
     note = f"This run would have noticed {seen}."
     return dataclasses.replace(found, verdict=UNDECIDED, note=f"{found.note} {note}".strip())
