@@ -1,16 +1,16 @@
 """What the list of a paper's statements must hold to; the tests of each study call these."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import pytest
 
 from attnlab.lab.compare import flips
 from attnlab.lab.evidence import evidence_of
-from attnlab.lab.ledger import Entry, ledger
+from attnlab.lab.ledger import NO_SCALE, Entry, ledger
 from attnlab.lab.statement import STATEMENT_KINDS
 from attnlab.lab.study import SCALES, Study, View
 
-DECIDES = tuple(f"--scale {scale}" for scale in SCALES)
+DECIDES = (*(f"--scale {scale}" for scale in SCALES), NO_SCALE)
 
 
 def check_statements(study: Study) -> None:
@@ -46,6 +46,19 @@ def check_evidence(entries: Iterable[Entry]) -> None:
                 assert entry.resolution.suffices, entry.id
         else:
             assert any(words in entry.note for words in DECIDES), f"{entry.id}: {entry.note!r}"
+
+
+def check_refuted(entry: Entry, unresolved: Collection[str] = ()) -> None:
+    """A broken input is refuted.
+
+    `unresolved` names claims that state the resolution of a confirmation when they refute: where
+    that is too coarse the lab decides nothing, which is all that may happen instead.
+    """
+    if entry.id in unresolved and not entry.decided:
+        assert entry.resolution is not None
+        assert not entry.resolution.suffices
+    else:
+        assert entry.verdict == "fails"
 
 
 def check_no_flip(study: Study, seen: View) -> None:

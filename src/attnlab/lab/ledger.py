@@ -15,7 +15,11 @@ from attnlab.lab.fault import describe
 from attnlab.lab.judgement import GRADES, UNDECIDED, VERDICTS, Grade, Judgement, Resolution, Verdict
 from attnlab.lab.study import SCALES, Claim, Missing, Plan, Scale, Study, View
 
-NAMED_SCALE = re.compile(r"\bscale '?(quick|standard|paper)\b", re.IGNORECASE)  # in a note
+NO_SCALE = "No scale of the study decides it."
+# In a note: the scale that decides, or "" where it says that none does.
+NAMED_SCALE = re.compile(
+    r"\bscale '?(quick\b|standard\b|paper\b|(?=of the study decides))", re.IGNORECASE
+)
 NOT_COMPUTED = "not computed"  # what was measured, where the store lacks a result
 
 
@@ -188,11 +192,12 @@ def _resolved(found: Judgement) -> Judgement:
 
 
 def _naming_a_scale(found: Judgement, study: Study, seen: View) -> Judgement:
-    """An undecided claim names the next scale, unless its check has said what decides it."""
+    """An undecided claim names the next scale, unless its check has said what decides it or that
+    nothing does."""
     if found.verdict != UNDECIDED or NAMED_SCALE.search(found.note):
         return found
     if seen.scale == SCALES[-1]:
-        note = "No scale of the study decides it."
+        note = NO_SCALE
     else:
         larger = SCALES[SCALES.index(seen.scale) + 1]
         note = f"'attnlab reproduce {study.name} --scale {larger}' decides."

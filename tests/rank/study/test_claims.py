@@ -5,7 +5,7 @@ import pytest
 from attnlab.lab.ledger import ledger
 from attnlab.rank.study import grids, study
 from tests.docs.tables import check_table
-from tests.lab.statement_checks import check_evidence, check_statements
+from tests.lab.statement_checks import check_evidence, check_refuted, check_statements
 from tests.rank.study import evidence
 from tests.rank.study.changed_evidence import changed, entry, full, is_built, low
 
@@ -20,6 +20,15 @@ CORRECTED = {
     "figure-1-eighty-times",
 }
 REFUTED = {"stream-never-repeats"}
+UNRESOLVED = {  # a refutation states the resolution of a confirmation (see check_refuted)
+    "theorem-4-layer",
+    "figure-1-necessary",
+    "figure-1-parameters",
+    "figure-1-best-rate",
+    "figure-3-additive",
+    "figure-3-one-layer",
+    "conjecture-8",
+}
 NOT_QUICK = {
     "figure-1-sufficient": "standard",
     "figure-1-depth": "standard",
@@ -238,7 +247,7 @@ NEEDS_PAPER = {
 def test_broken_evidence_makes_the_claim_fail(claim, kind, when, fields):
     scale = "paper" if claim in NEEDS_PAPER else NOT_QUICK.get(claim, "quick")
     view = changed(evidence.view(scale), kind, when or (lambda _: True), **fields)
-    assert entry(claim, view).verdict == "fails"
+    check_refuted(entry(claim, view), UNRESOLVED)
 
 
 def test_every_claim_has_a_broken_input():
