@@ -56,7 +56,8 @@ def test_a_claim_belongs_to_the_statement_of_its_own_id_before_any_other(study):
     earlier = Statement("abstract", "Abstract", "sentence", "It is so.", ("theorem-1", "open"))
     several = dataclasses.replace(study, statements=(earlier, *STATEMENTS))
     assert several.statement_of("theorem-1") == "theorem-1"
-    assert several.statement_of("open") == "abstract"
+    assert several.statement_of("open") == "sentence-1"  # which no other claim judges
+    assert dataclasses.replace(study, statements=(earlier,)).statement_of("open") == "abstract"
     assert several.statement_of("nothing") is None
 
 

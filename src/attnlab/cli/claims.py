@@ -125,7 +125,7 @@ class Claims(OfScale):
 
     def _two_scales(self) -> tuple[Scale, Scale]:
         given = self.compare or ()
-        known = [SCALES[SCALES.index(word)] for word in given if word in SCALES]
+        known: list[Scale] = [SCALES[SCALES.index(word)] for word in given if word in SCALES]
         if len(given) != 2 or len(known) != 2 or known[0] == known[1]:
             named = repr(" ".join(given)) if given else "none"
             raise UserError(
