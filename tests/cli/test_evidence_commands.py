@@ -96,6 +96,16 @@ def test_the_report_has_both_verdicts(shipped, tmp_path):
     assert "2 judged (1 by a shipped run)" in told
 
 
+def test_a_scale_that_the_store_lacks_is_compared_by_its_shipped_run(main, shipped):
+    _, date = shipped
+    assert main("reproduce", "tally", "--no-report").code == 0
+    ended = main("claims", "tally", "--compare", "quick", "standard")
+    assert ended.code == 0
+    named, counted = ended.out.splitlines()
+    assert named.startswith(f"tally at standard: the shipped run (Abacus, {date}, ")
+    assert counted.endswith("claims at quick and standard: none decided differently.")
+
+
 def test_verify_names_the_cell_the_column_and_both_values(main, shipped, monkeypatch):
     ended = main("verify", "tally", "--draw", "3", "--cells", "9")
     assert ended.code == 0
@@ -121,7 +131,7 @@ def test_mistakes_are_one_sentence(shipped, refused):
         "verify tally --cells 0": "--cells must be an integer of at least 1, got 0",
         "verify tally --longest 0": "--longest must be above 0 seconds, got 0",
         "verify nosuch": "Unknown study 'nosuch'",
-        "claims tally --compare quick standard": "no store at attnlab-store",
+        "claims tally --compare paper quick": "no store at attnlab-store with the",
     }.items():
         refused(typed, [piece])
     (study.evidence / "tally_sum.parquet").write_bytes(b"PAR1")

@@ -28,6 +28,15 @@ def test_explain_needs_no_store_and_names_the_command(main, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_name_of_a_study_tells_claims_of_the_same_id_apart(main):
+    assert main("explain", "rank/equation-10").out.startswith("equation-10 (rank)\n")
+    assert main("explain", "linear/equation-10").out.startswith("equation-10 (linear)\n")
+    listed = json.loads(main("claims", "--only", "rank/equation-10", "--json").out)
+    assert [(entry["study"], entry["id"]) for entry in listed] == [("rank", "equation-10")]
+    both = json.loads(main("claims", "--only", "equation-10", "--json").out)
+    assert [entry["study"] for entry in both] == ["linear", "rank"]
+
+
 def test_claims_are_picked_by_verdict_and_by_the_beginning_of_their_ids(main, filled):
     failed = main("claims", "toy", "--verdict", "fails", "--json")
     assert [entry["id"] for entry in json.loads(failed.out)] == ["toy-false"]

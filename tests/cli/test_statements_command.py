@@ -29,7 +29,10 @@ def test_statements_are_printed_in_the_papers_order(main, filled):
         "claims toy --compare quick paper": (
             "lacks 970 of 1002 cells of toy at the scale 'paper'",
         ),
-        "claims toy --compare quick quick": ("needs two scales",),
+        "claims toy --compare quick quick": ("two different scales", "got 'quick quick'"),
+        "claims toy --compare quick nonsense": ("quick, standard, paper", "got 'quick nonsense'"),
+        "claims toy --compare quick": ("two different scales of quick, standard, paper",),
+        "claims toy --compare": ("two different scales of quick, standard, paper, got none",),
     }.items(),
 )
 @pytest.mark.usefixtures("filled")

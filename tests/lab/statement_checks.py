@@ -1,16 +1,16 @@
 """What the list of a paper's statements must hold to; the tests of each study call these."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import pytest
 
 from attnlab.lab.compare import flips
 from attnlab.lab.evidence import evidence_of
-from attnlab.lab.ledger import Entry, ledger
+from attnlab.lab.ledger import NO_SCALE, Entry, ledger
 from attnlab.lab.statement import STATEMENT_KINDS
 from attnlab.lab.study import SCALES, Study, View
 
-DECIDES = tuple(f"--scale {scale}" for scale in SCALES)
+DECIDES = (*(f"--scale {scale}" for scale in SCALES), NO_SCALE)
 
 
 def check_statements(study: Study) -> None:
@@ -41,18 +41,33 @@ def check_evidence(entries: Iterable[Entry]) -> None:
         assert not entry.broken, entry.note
         if entry.decided:
             assert entry.grade is not None, f"{entry.id} has no grade"
-            if entry.grade != "exact" and entry.verdict != "fails":
+            if entry.grade != "exact":
                 assert entry.resolution is not None, f"{entry.id} has no resolution"
                 assert entry.resolution.suffices, entry.id
         else:
             assert any(words in entry.note for words in DECIDES), f"{entry.id}: {entry.note!r}"
 
 
-def check_no_flip(study: Study, seen: View) -> None:
-    """No claim is decided one way on `seen` and another way by a shipped run."""
+def check_refuted(entry: Entry, unresolved: Collection[str] = ()) -> None:
+    """A broken input is refuted.
+
+    `unresolved` names claims that state the resolution of a confirmation when they refute: where
+    that is too coarse the lab decides nothing, which is all that may happen instead.
+    """
+    if entry.id in unresolved and not entry.decided:
+        assert entry.resolution is not None
+        assert not entry.resolution.suffices
+    else:
+        assert entry.verdict == "fails"
+
+
+def check_no_flip(study: Study, seen: View, known: Collection[str] = ()) -> None:
+    """No claim is decided one way on `seen` and another way by a shipped run, but the known."""
     evidence = evidence_of(study)
     if evidence is None:
         pytest.skip(f"no evidence ships with {study.name}")
     own = ledger(study, seen)
-    for run in evidence.runs:
-        assert not flips(own, ledger(study, evidence.view(run)))
+    found = [
+        flip for run in evidence.runs for flip in flips(own, ledger(study, evidence.view(run)))
+    ]
+    assert {flip.first.id for flip in found} == set(known), [*map(str, found)]

@@ -3,7 +3,7 @@
 import pytest
 
 from attnlab.lab.catalog import load_study, study_names
-from attnlab.lab.ledger import judge
+from attnlab.lab.ledger import NO_SCALE, judge
 from attnlab.lab.study import SCALES, View
 
 
@@ -20,7 +20,7 @@ def test_without_results_a_claim_is_undecided_and_says_what_to_run(study):
             assert entry.grade == "exact"
             assert entry.resolution is None
         else:
-            assert f"attnlab reproduce {study.name} --scale" in entry.note
+            assert f"attnlab reproduce {study.name} --scale" in entry.note or NO_SCALE in entry.note
 
 
 def test_every_figure_named_by_a_claim_exists(study):

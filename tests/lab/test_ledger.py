@@ -13,6 +13,7 @@ from attnlab.lab.ledger import judge, ledger, select
 from attnlab.lab.runner import look_up, run_plans
 from attnlab.lab.store import Store
 from attnlab.lab.study import Claim, Judgement, View
+from attnlab.report.deciding import command_for
 from tests.lab.command_line import STUDIES, Attnlab
 
 QUIET = Console(quiet=True)
@@ -61,13 +62,16 @@ def test_a_missing_cell_leaves_the_claim_undecided_and_says_what_to_run(store, t
         ("quick", "Open.", "Open. 'attnlab reproduce toy --scale standard' decides."),
         ("paper", "", "No scale of the study decides it."),
         ("quick", "Needs --scale paper.", "Needs --scale paper."),
+        ("quick", "No scale of the study decides it.", "No scale of the study decides it."),
     ],
 )
 def test_an_undecided_claim_names_the_next_scale_unless_it_has_said_more(toy, scale, note, wanted):
     claim = Claim(
         "open", "us", "Open.", lambda _: Judgement("undecided at this scale", "", "", "", note)
     )
-    assert judge(toy, claim, View(scale, 0, {})).note == wanted
+    entry = judge(toy, claim, View(scale, 0, {}))
+    assert entry.note == wanted
+    assert bool(command_for(entry)) == ("No scale" not in wanted)
 
 
 def test_an_empty_store_decides_nothing(toy):

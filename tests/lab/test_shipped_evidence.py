@@ -11,9 +11,10 @@ from attnlab.lab.catalog import load_study
 from attnlab.lab.cell import column_types
 from attnlab.lab.compare import flips
 from attnlab.lab.evidence import KEY, evidence_of
-from attnlab.lab.ledger import ledger
+from attnlab.lab.ledger import NOT_COMPUTED, ledger
 from attnlab.lab.part import VERSION
 from attnlab.lab.verify import candidates, verify
+from tests.lab.statement_checks import check_evidence
 
 PACKAGE = Path(attnlab.__file__).parent
 ROOT = Path(__file__).parents[2]
@@ -78,6 +79,13 @@ def test_no_claim_is_decided_differently_by_two_shipped_runs(study):
     assert not any(entry.broken for found in ledgers for entry in found)
     for first, second in itertools.combinations(ledgers, 2):
         assert not flips(first, second)
+
+
+def test_every_verdict_of_a_shipped_run_has_its_evidence(study):
+    evidence = evidence_of(study)
+    for run in evidence.runs:
+        found = ledger(study, evidence.view(run))
+        check_evidence(entry for entry in found if entry.measured != NOT_COMPUTED)
 
 
 @pytest.mark.usefixtures("unchecked")

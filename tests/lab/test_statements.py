@@ -52,6 +52,15 @@ def test_an_entry_knows_its_statement_its_grade_and_whose_it_is(study):
     assert (shown["grade"], shown["ours"]) == ("paper's setting", True)
 
 
+def test_a_claim_belongs_to_the_statement_of_its_own_id_before_any_other(study):
+    earlier = Statement("abstract", "Abstract", "sentence", "It is so.", ("theorem-1", "open"))
+    several = dataclasses.replace(study, statements=(earlier, *STATEMENTS))
+    assert several.statement_of("theorem-1") == "theorem-1"
+    assert several.statement_of("open") == "sentence-1"  # which no other claim judges
+    assert dataclasses.replace(study, statements=(earlier,)).statement_of("open") == "abstract"
+    assert several.statement_of("nothing") is None
+
+
 def test_coverage_counts_what_is_decided_and_where(study):
     judged = judged_statements(study, ledger(study, view()))
     assert Coverage.of(judged) == Coverage(statements=4, assertions=3, judged=2, as_stated=1)
@@ -61,8 +70,8 @@ def test_coverage_counts_what_is_decided_and_where(study):
     check_evidence(ledger(study, view()))
 
 
-@pytest.mark.parametrize("verdict", ["holds", "holds as corrected"])
-def test_a_check_that_could_not_have_noticed_confirms_nothing(study, verdict):
+@pytest.mark.parametrize("verdict", ["holds", "holds as corrected", "fails"])
+def test_a_check_that_could_not_have_noticed_decides_nothing(study, verdict):
     blind = a_claim("x", verdict=verdict, resolution=Resolution(0.3, 0.2, "of the ratio"))
     entry = judge(study, blind, view())
     assert entry.verdict == "undecided at this scale"
@@ -71,11 +80,6 @@ def test_a_check_that_could_not_have_noticed_confirms_nothing(study, verdict):
     assert judge(study, sharp, view()).verdict == verdict
     nothing = a_claim("x", verdict=verdict, resolution=Resolution(float("nan"), 0.2, ""))
     assert judge(study, nothing, view()).verdict == "undecided at this scale"
-
-
-def test_a_refutation_has_seen_more_than_its_resolution(study):
-    blind = a_claim("x", verdict="fails", resolution=Resolution(0.3, 0.2, ""))
-    assert judge(study, blind, view()).verdict == "fails"
 
 
 @pytest.mark.parametrize(

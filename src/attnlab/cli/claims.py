@@ -11,7 +11,7 @@ from tyro.conf import Positional, arg
 
 from attnlab.cli.options import OfScale
 from attnlab.errors import AttnlabError, UserError
-from attnlab.lab.study import Scale
+from attnlab.lab.study import SCALES, Scale
 from attnlab.report.text import counted
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from attnlab.lab.ledger import Entry, Ledger
-    from attnlab.lab.store import Store
+    from attnlab.lab.ledger import Entry
     from attnlab.lab.study import Study
 
 
@@ -44,7 +43,7 @@ class Claims(OfScale):
     only: Annotated[
         tuple[str, ...] | None, arg(metavar="ID ...", help_behavior_hint="(default: all)")
     ] = None
-    """Only the claims with these ids, or whose ids begin so."""
+    """Only the claims with these ids, or whose ids begin so; STUDY/ID means one study's."""
     verdict: Annotated[
         tuple[Literal["holds", "corrected", "fails", "undecided"], ...],
         arg(metavar="VERDICT ...", help_behavior_hint="(default: all)"),
@@ -55,10 +54,11 @@ class Claims(OfScale):
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print a list of objects instead of records."""
     compare: Annotated[
-        tuple[Scale, Scale] | None,
+        tuple[str, ...] | None,
         arg(metavar="SCALE SCALE", help_behavior_hint="(default: judge one scale)"),
     ] = None
-    """Judge two stored scales, and name the claims that they decide differently (exit code 1)."""
+    """Judge two scales, stored or shipped, and name the claims that they decide differently (exit
+    code 1)."""
 
     def run(self, console: Console) -> int:
         """Judge and print."""
@@ -72,16 +72,16 @@ class Claims(OfScale):
                 "--only needs the id of at least one claim; 'attnlab claims' lists them."
             )
         studies = self.load(self.study)
-        chosen = {claim.id for _, claim in select(studies, self.only or ())}
+        chosen = {(study.name, claim.id) for study, claim in select(studies, self.only or ())}
         if self.compare is not None:
-            return self._compare(studies, self.open(create=False), chosen, console)
+            return self._compare(studies, chosen, console)
         held = self.look_up(studies)
         own = any(each.from_store for each in held)
         found: list[Entry] = []
         for each in held:
             study, seen = each.plan.study, each.view
-            judged = (judge(study, claim, seen) for claim in study.claims if claim.id in chosen)
-            found += with_shipped(study, Ledger(judged))
+            claims = (claim for claim in study.claims if (study.name, claim.id) in chosen)
+            found += with_shipped(study, Ledger(judge(study, claim, seen) for claim in claims))
 
         def wanted(entry: Entry) -> bool:
             shown = entry if own or self.json or not entry.shipped else entry.shipped.entry
@@ -99,19 +99,20 @@ class Claims(OfScale):
         return 0
 
     def _compare(
-        self, studies: list[Study], store: Store, chosen: Collection[str], console: Console
+        self, studies: list[Study], chosen: Collection[tuple[str, str]], console: Console
     ) -> int:
-        from attnlab.lab.compare import flips
+        from attnlab.lab.compare import flips, run_at
+        from attnlab.lab.ledger import Ledger
 
-        assert self.compare is not None
-        first, second = self.compare
-        if first == second:
-            raise UserError(f"--compare needs two scales, got {first!r} twice.")
+        first, second = self._two_scales()
         found, seen = [], 0
-        for study in studies:
-            ledgers = [_stored(study, scale, self.seed, store, chosen) for scale in self.compare]
+        for study in [each for each in studies if each.name in {name for name, _ in chosen}]:
+            runs = [run_at(study, scale, self.seed, self.store) for scale in (first, second)]
+            ledgers = [Ledger(e for e in r.ledger if (e.study, e.id) in chosen) for r in runs]
             found += flips(*ledgers)
             seen += len(ledgers[0])
+            for words in (run.shipped for run in runs if run.shipped):
+                console.print(words, soft_wrap=True, highlight=False, markup=False)
         for flip in found:
             console.print(f"✗ {flip}", soft_wrap=True, highlight=False, markup=False)
         console.print(
@@ -122,22 +123,15 @@ class Claims(OfScale):
         )
         return 1 if found else 0
 
-
-def _stored(study: Study, scale: Scale, seed: int, store: Store, chosen: Collection[str]) -> Ledger:
-    """The ledger of one stored scale; a scale that was not computed is the user's mistake."""
-    from attnlab.lab.ledger import Judged, Ledger
-    from attnlab.lab.runner import look_up
-
-    plan = study.plan(scale, seed)
-    found = look_up(plan, store)
-    missing = found.total - found.from_store
-    if missing:
-        raise UserError(
-            f"The store {store.root} lacks {missing} of {counted(found.total, 'cell')} of "
-            f"{study.name} at the scale {scale!r}; run 'attnlab reproduce {study.name} --scale "
-            f"{scale}' first."
-        )
-    return Ledger(e for e in Judged.of(plan, found.view).ledger if e.id in chosen)
+    def _two_scales(self) -> tuple[Scale, Scale]:
+        given = self.compare or ()
+        known: list[Scale] = [SCALES[SCALES.index(word)] for word in given if word in SCALES]
+        if len(given) != 2 or len(known) != 2 or known[0] == known[1]:
+            named = repr(" ".join(given)) if given else "none"
+            raise UserError(
+                f"--compare needs two different scales of {', '.join(SCALES)}, got {named}."
+            )
+        return known[0], known[1]
 
 
 def refuse_broken(entries: Iterable[Entry]) -> None:

@@ -27,23 +27,25 @@ class Explain(OfScale):
     For example:
       attnlab explain theorem-6.2
       attnlab explain figure-4b --scale paper
+      attnlab explain rank/equation-10
     """
 
     id: Annotated[Positional[str], arg(metavar="ID")]
-    """The id of a claim, or as much of its beginning as no other claim shares."""
+    """The id of a claim, or as much of its beginning as no other claim shares; STUDY/ID where two
+    studies have claims of the same id."""
 
     def run(self, console: Console) -> int:
         """Judge the claim and print."""
         from attnlab.lab.evidence import with_shipped
-        from attnlab.lab.ledger import Ledger, judge, select
+        from attnlab.lab.ledger import Ledger, full_id, judge, select
         from attnlab.lab.runner import look_up
         from attnlab.lab.study import View
         from attnlab.report.terminal import print_sentence, shown
 
         found = select(self.load(()), [self.id])
         if len(found) > 1:
-            listed = ", ".join(f"{claim.id} ({study.name})" for study, claim in found)
-            raise UserError(f"{self.id!r} begins more than one id: {listed}; give one of them.")
+            listed = ", ".join(full_id(*pair) for pair in found)
+            raise UserError(f"{self.id!r} fits more than one claim: {listed}; give one of them.")
         ((study, claim),) = found
         (plan,) = self.plans([study])
         seen = View(self.scale, self.seed, {})

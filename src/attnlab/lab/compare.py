@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from attnlab.lab.ledger import NOT_COMPUTED, Entry, Ledger
+from attnlab.errors import UserError
+from attnlab.lab.evidence import evidence_of, shipped_run
+from attnlab.lab.ledger import NOT_COMPUTED, Entry, Ledger, ledger
+from attnlab.lab.runner import look_up
+from attnlab.lab.store import Store
+from attnlab.lab.study import Scale, Study
 
 
 @dataclass(frozen=True)
@@ -55,3 +61,49 @@ def pairs(first: Ledger, second: Ledger) -> list[Pair]:
 def flips(first: Ledger, second: Ledger) -> Sequence[Pair]:
     """The claims that both ledgers decide, and not alike."""
     return [pair for pair in pairs(first, second) if pair.turned]
+
+
+@dataclass(frozen=True)
+class Run:
+    """The ledger of a study at one scale, and whose run it was judged on.
+
+    `shipped` describes the run that ships with the study, where the store lacks the scale.
+    """
+
+    ledger: Ledger
+    shipped: str = ""
+
+
+def run_at(study: Study, scale: Scale, seed: int, root: Path) -> Run:
+    """The ledger of a stored scale, or of the shipped run of a scale that the store lacks.
+
+    A scale that is neither stored nor shipped is the user's mistake.
+
+    Parameters
+    ----------
+    study
+        Whose claims are judged.
+    scale, seed
+        Which of its plans; a shipped run may have another seed.
+    root
+        The folder of the store, which need not exist.
+    """
+    plan = study.plan(scale, seed)
+    held = look_up(plan, Store(root, create=False)) if root.exists() else None
+    if held and held.from_store == held.total:
+        return Run(ledger(study, held.view))
+    run, evidence = shipped_run(study, scale, seed), evidence_of(study)
+    if run is None or evidence is None:
+        cells = f"{len(plan.cells)} cells of {study.name} at the scale {scale!r}"
+        lacking = (
+            f"The store {root} lacks {held.total - held.from_store} of {cells}"
+            if held
+            else f"There is no store at {root} with the {cells}"
+        )
+        raise UserError(
+            f"{lacking}, and no run of that scale ships; run 'attnlab reproduce {study.name} "
+            f"--scale {scale}' first."
+        )
+    cells = f"{run.cells} of {run.planned} cells"
+    words = f"{study.name} at {scale}: the shipped run ({run.device}, {run.date}, {cells})"
+    return Run(ledger(study, evidence.view(run)), words)

@@ -262,6 +262,13 @@ def _size(run: ShippedRun) -> tuple[int, int]:
     return -SCALES.index(run.scale), run.seed
 
 
+def shipped_run(study: Study, scale: Scale, seed: int = 0) -> ShippedRun | None:
+    """The shipped run of a scale, with this seed if there is one; None where none ships."""
+    evidence = evidence_of(study)
+    runs = [run for run in evidence.runs if run.scale == scale] if evidence else []
+    return min(runs, key=lambda run: (run.seed != seed, run.seed), default=None)
+
+
 def shipped_verdicts(
     study: Study, claims: Iterable[Claim], runs: Collection[ShippedRun] | None = None
 ) -> dict[str, Shipped]:

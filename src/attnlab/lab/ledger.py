@@ -15,7 +15,11 @@ from attnlab.lab.fault import describe
 from attnlab.lab.judgement import GRADES, UNDECIDED, VERDICTS, Grade, Judgement, Resolution, Verdict
 from attnlab.lab.study import SCALES, Claim, Missing, Plan, Scale, Study, View
 
-NAMED_SCALE = re.compile(r"\bscale '?(quick|standard|paper)\b", re.IGNORECASE)  # in a note
+NO_SCALE = "No scale of the study decides it."
+# In a note: the scale that decides, or "" where it says that none does.
+NAMED_SCALE = re.compile(
+    r"\bscale '?(quick\b|standard\b|paper\b|(?=of the study decides))", re.IGNORECASE
+)
 NOT_COMPUTED = "not computed"  # what was measured, where the store lacks a result
 
 
@@ -183,23 +187,24 @@ def _checked(found: object) -> Judgement:
 
 
 def _resolved(found: Judgement) -> Judgement:
-    """Nothing is confirmed by a check that could not have noticed that it is false.
+    """Nothing is decided by a check that could not have noticed what the statement is about.
 
-    A refutation needs no such condition: it has seen a departure beyond its resolution.
+    The resolution of a refutation is what would have been noticed where it was refuted.
     """
     seen = found.resolution
-    if found.verdict not in ("holds", "holds as corrected") or seen is None or seen.suffices:
+    if found.verdict == UNDECIDED or seen is None or seen.suffices:
         return found
     note = f"This run would have noticed {seen}."
     return dataclasses.replace(found, verdict=UNDECIDED, note=f"{found.note} {note}".strip())
 
 
 def _naming_a_scale(found: Judgement, study: Study, seen: View) -> Judgement:
-    """An undecided claim names the next scale, unless its check has said what decides it."""
+    """An undecided claim names the next scale, unless its check has said what decides it or that
+    nothing does."""
     if found.verdict != UNDECIDED or NAMED_SCALE.search(found.note):
         return found
     if seen.scale == SCALES[-1]:
-        note = "No scale of the study decides it."
+        note = NO_SCALE
     else:
         larger = SCALES[SCALES.index(seen.scale) + 1]
         note = f"'attnlab reproduce {study.name} --scale {larger}' decides."
@@ -231,17 +236,31 @@ class Judged:
 def select(studies: Sequence[Study], wanted: Sequence[str]) -> list[tuple[Study, Claim]]:
     """The claims with these ids, or whose ids begin so; all of them where none is named.
 
-    What is the id of a claim means that claim alone. What fits no claim is the user's mistake.
+    What is the id of a claim means that claim alone. Two studies may have claims of the same id:
+    the name of a study before a slash, as in "rank/equation-10", means the claim of that study.
+    What fits no claim is the user's mistake.
     """
     every = [(study, claim) for study in studies for claim in study.claims]
-    known = {claim.id for _, claim in every}
-    picked = set(known) if not wanted else set()
+    picked = [] if wanted else every
     for name in wanted:
-        found = {name} if name in known else {each for each in known if each.startswith(name)}
+        ids = [full_id(*pair) if "/" in name else pair[1].id for pair in every]
+        begins = name not in ids
+        found = [
+            pair
+            for pair, id in zip(every, ids, strict=True)
+            if id == name or (begins and id.startswith(name))
+        ]
         if not found or not name:
+            known = {claim.id for _, claim in every}
             raise UserError(
                 f"Unknown claim {name!r}; {did_you_mean(name, known, 3)}'attnlab claims' lists "
                 f"the {len(known)} ids of {', '.join(study.name for study in studies)}."
             )
-        picked |= found
-    return [(study, claim) for study, claim in every if claim.id in picked]
+        picked = [*picked, *found]
+    names = {full_id(*pair) for pair in picked}
+    return [pair for pair in every if full_id(*pair) in names]
+
+
+def full_id(study: Study, claim: Claim) -> str:
+    """The id of a claim with the name of its study, which no other claim has."""
+    return f"{study.name}/{claim.id}"

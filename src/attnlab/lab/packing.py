@@ -216,8 +216,8 @@ def _source(
 
 
 def _without_places(command: str) -> str:
-    """A command without the folders of the machine that it ran on."""
-    words, kept = iter(shlex.split(command)), []
+    """A command as it is called elsewhere, without the folders of the machine that it ran on."""
+    words, kept = iter(shlex.split(command)[1:]), ["attnlab"]
     for word in words:
         if word in PLACES:
             next(words, None)

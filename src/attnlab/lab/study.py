@@ -147,11 +147,14 @@ class Study:
         )
 
     def statement_of(self, claim: str) -> str | None:
-        """The first statement of the paper that a claim judges or stands beside."""
-        for each in self.statements:
-            if claim in each.claims or claim in each.beside:
-                return each.id
-        return None
+        """The statement of the paper that a claim judges or stands beside.
+
+        Of several the one with the claim's own id is taken, or else the first that no other claim
+        judges, or else the first.
+        """
+        found = [each.id for each in self.statements if claim in (*each.claims, *each.beside)]
+        alone = [each.id for each in self.statements if each.claims == (claim,)]
+        return claim if claim in found else next(iter((*alone, *found)), None)
 
     def kind(self, name: str) -> CellKind:
         """The kind of cell of this name."""

@@ -4,6 +4,7 @@ No test here simulates anything: `ideal` has rows of the paper scale that follow
 `recorded` a run of the quick scale. `test_smoke` runs the whole study at a very small scale.
 """
 
+import dataclasses
 import math
 
 import pytest
@@ -33,9 +34,11 @@ UNDECIDED_AT_QUICK = {
     "theorem-3-degree-1",
     "theorem-3-degree-2",
     "theorem-3-degree-4",
+    "refinement-degree-1",
+    "refinement-degree-2",
+    "refinement-degree-4",
     "small-degree-suffices",
     "theorem-3-fig-1a",
-    "theorem-3-fig-1b",
     "theorem-3-fig-2a",
     "theorem-3-fig-2b",
     "theorem-3-fig-2c",
@@ -100,6 +103,7 @@ def at_tau(*taus):
     return lambda config, row: round(row.n / (config.d * (config.d + 1)), 1) in taus
 
 
+EVERY_DIMENSION = fitted("width", MLP), fitted("degrees", MLP)
 TWICE = {  # what is changed by twice the resolution of the claim: f(resolution, view) -> changes
     "lemma-1": distance("lemma-1"),
     "lemma-1-concentration": distance("lemma-1", "norm_variance"),
@@ -115,10 +119,13 @@ TWICE = {  # what is changed by twice the resolution of the claim: f(resolution,
     "theorem-3": lambda seen, view: shifted(seen, drawn),
     "theorem-3-relu": lambda seen, view: shifted(seen, fitted("size", "relu")),
     "theorem-3-tanh": lambda seen, view: shifted(seen, fitted("size", "tanh")),
-    "theorem-3-degree-1": lambda seen, view: shifted(seen, fitted("width", MLP)),
-    "theorem-3-degree-2": lambda seen, view: shifted(seen, fitted("width", MLP)),
-    "theorem-3-degree-4": lambda seen, view: shifted(seen, fitted("width", MLP)),
-    "small-degree-suffices": lambda seen, view: shifted(seen, fitted("width", MLP)),
+    "theorem-3-degree-1": lambda seen, view: shifted(seen, drawn),
+    "theorem-3-degree-2": lambda seen, view: shifted(seen, *EVERY_DIMENSION),
+    "theorem-3-degree-4": lambda seen, view: shifted(seen, *EVERY_DIMENSION),
+    "small-degree-suffices": lambda seen, view: shifted(seen, drawn, *EVERY_DIMENSION),
+    "refinement-degree-1": lambda seen, view: shifted(seen, fitted("width", MLP)),
+    "refinement-degree-2": lambda seen, view: shifted(seen, fitted("width", MLP)),
+    "refinement-degree-4": lambda seen, view: shifted(seen, fitted("width", MLP)),
     "theorem-3-fig-1a": lambda seen, view: shifted(seen, fitted("n", MLP)),
     "theorem-3-fig-1b": lambda seen, view: shifted(seen, fitted("n", MLP, "tanh")),
     "theorem-3-fig-2a": lambda seen, view: shifted(seen, fitted("length", MLP)),
@@ -286,11 +293,62 @@ def test_a_distance_that_stays_is_no_convergence(paper, field):
 def test_each_degree_is_compared_with_its_own_prediction(paper):
     """Equivalent models of degree 4 that are off are seen by the claim about degree 4 alone."""
     off = changed(paper, times(1.5, "run", fitted("width", "relu r=4|tanh r=4")))
-    verdicts = [verdict(f"theorem-3-degree-{degree}", off) for degree in (1, 2, 4)]
+    verdicts = [verdict(f"refinement-degree-{degree}", off) for degree in (1, 2, 4)]
     assert verdicts == ["holds", "holds", "fails"]
-    assert verdict("small-degree-suffices", off) == "holds"
-    every = changed(paper, times(1.5, "run", fitted("width", EQUIVALENT)))
-    assert verdict("small-degree-suffices", every) == "fails"
+
+
+def test_each_degree_has_its_own_limit(paper):
+    """A gap of degree 4 that stays as d grows is a finding about degree 4 alone."""
+    panels = ("width", "degrees", "size")
+    off = [times(1.5, "run", fitted(panel, "relu r=4|tanh r=4")) for panel in panels]
+    verdicts = [verdict(f"theorem-3-degree-{r}", changed(paper, *off)) for r in (1, 2, 4)]
+    assert verdicts == ["holds", "holds", "fails"]
+    assert verdict("small-degree-suffices", changed(paper, *off)) == "holds"
+    every = [times(1.5, "run", fitted(panel, EQUIVALENT)) for panel in panels]
+    assert verdict("small-degree-suffices", changed(paper, *every)) == "fails"
+
+
+@pytest.mark.parametrize(("power", "expected"), [(1, "holds"), (0, "fails")])
+def test_a_gap_may_be_there_at_every_dimension_and_must_vanish(paper, power, expected):
+    def grown(config, row):
+        in_panel = config.panel in ("width", "degrees") and row.model in ("relu", "tanh")
+        return {"icl": row.icl * math.exp(0.4 * (30 / config.d) ** power)} if in_panel else {}
+
+    for degree in (2, 4):
+        found = entry_of(f"theorem-3-degree-{degree}", changed(paper, ("run", grown)))
+        assert found.verdict == expected
+
+
+def test_one_dimension_has_no_limit_and_the_scale_that_has_one_is_named(paper):
+    kept = {
+        key: rows
+        for cell in grids.cells(paper.scale, paper.seed)
+        for key, rows in ((cell.key, paper.results[cell.key]),)
+        if getattr(cell.config, "panel", "") != "degrees" or cell.kind.name == "random_law"
+    }
+    for degree in (2, 4):
+        found = entry_of(f"theorem-3-degree-{degree}", dataclasses.replace(paper, results=kept))
+        assert found.verdict == "undecided at this scale"
+        assert "lacks d = 30 and 50" in found.note
+        assert "--scale paper" in found.note
+
+
+@pytest.mark.parametrize("figure", ["1a", "2a", "2b", "2c"])
+def test_a_gap_of_the_opposite_sign_is_not_the_predicted_one(paper, figure):
+    """A prediction of +0.15 and a measured gap of -0.15 are 0.3 apart."""
+    panel = {"1a": "n", "2a": "length", "2b": "width", "2c": "ridge"}[figure]
+    predicted = times(
+        math.exp(0.15), "law", lambda c, r: c.panel == panel and r.model in ("relu", "tanh")
+    )
+    for sign, expected in ((1, "holds"), (-1, "fails")):
+        grown = times(math.exp(sign * 0.15), "run", fitted(panel, MLP))
+        assert verdict(f"theorem-3-fig-{figure}", changed(paper, grown, predicted)) == expected
+
+
+def test_a_large_gap_is_no_match_though_it_is_predicted(paper):
+    grown = times(1.5, "run", fitted("n", "relu"))
+    predicted = times(1.5, "law", lambda c, r: c.panel == "n" and r.model == "relu")
+    assert verdict("theorem-3-fig-1a", changed(paper, grown, predicted)) == "fails"
 
 
 def test_a_gap_that_finite_size_predicts_is_allowed_and_no_larger_one(paper):

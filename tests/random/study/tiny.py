@@ -13,7 +13,7 @@ from pathlib import Path
 from attnlab.lab.part import compute
 from attnlab.random.study import grids, panels
 
-SIZE = grids.Size(10, 2, 60, (8, 12, 20), 3, 400, 400, (8, 12, 16))
+SIZE = grids.Size(10, 2, 60, (8, 12, 20), 3, 400, 400, (8, 12, 16), (6, 8))
 
 
 @contextmanager

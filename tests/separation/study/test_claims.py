@@ -16,6 +16,7 @@ from tests.docs.tables import check_table
 from tests.lab.statement_checks import check_evidence, check_no_flip, check_statements
 
 FAILS = {"theorem-6.2-spike-limit", "theorem-6.2-experiment", "lemma-5-experiment"}
+UNDECIDABLE = {"practice"}
 CORRECTED = {"theorem-6.2", "lemma-4.2-linear", "lemma-5.1-union-bound"}
 
 # Judged on sampled counts: broken by twice their resolution in test_resolution.py.
@@ -49,6 +50,8 @@ def test_the_verdict_is_what_the_mathematics_says(view, entry, claim):
     expected = "fails" if claim in FAILS else "holds"
     if claim in CORRECTED:
         expected = "holds as corrected"
+    if claim in UNDECIDABLE:
+        expected = "undecided at this scale"
     assert entry(claim, view).verdict == expected
 
 
@@ -191,7 +194,7 @@ def test_the_union_bound_depends_on_the_number_of_neurons(view, entry, monkeypat
 
 def test_every_claim_has_a_broken_input():
     shown = set(BROKEN) | set(FORMULAS) | {"lemma-5.1-union-bound"}
-    assert shown | SAMPLED | FAILS == {claim.id for claim in study.claims}
+    assert shown | SAMPLED | FAILS | UNDECIDABLE == {claim.id for claim in study.claims}
 
 
 @pytest.mark.parametrize("figure", study.figures, ids=lambda figure: figure.id)

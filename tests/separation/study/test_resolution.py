@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlab.separation.study.claims_panels import PANELS, panel_cells, within
+from attnlab.separation.study.claims_panels import LEVEL_SLACK, PANELS, panel_cells, within
 
 MOVES = [(panel, i) for panel, shown in PANELS.items() for i in range(len(shown.moves))]
 
@@ -33,6 +33,33 @@ def test_a_panel_that_moves_the_other_way_is_noticed(view, entry, altered, panel
     broken = altered(view, kind, lambda config: config in first, **share(0.5 - step))
     broken = altered(broken, kind, lambda config: config in second, **share(0.5 + step))
     assert entry(claim, broken).verdict in ("fails", "undecided at this scale")
+
+
+@pytest.mark.parametrize("panel", ["4a", "5a", "5f"])
+def test_one_point_that_leaves_a_level_panel_is_noticed(view, entry, altered, panel):
+    """The first point that is judged, lower by twice the resolution than the others."""
+    seen = entry(f"figure-{panel}", view)
+    (move,) = PANELS[panel].moves
+    swept, cells = panel_cells(panel, view)
+    (first,) = within(cells, swept, (move.first[0], move.first[0]))
+    others = [view.row(cell).sampled for cell in cells if cell != first]
+    low = max(sum(others) / len(others) - 2 * seen.resolution.value, 0.0)
+    broken = altered(view, "attention", lambda config: config == first.config, **share(low))
+    found = entry(f"figure-{panel}", broken)
+    assert found.verdict == "fails"
+    assert f"off at {swept} = {move.first[0]:g}" in found.measured
+
+
+def test_a_panel_is_level_only_where_the_law_is(view):
+    """The stretches that stay have one law up to the slack; that of Figure 4(a) starts at 220."""
+    for panel, shown in PANELS.items():
+        swept, cells = panel_cells(panel, view)
+        for move in (each for each in shown.moves if each.way == "stays" and panel[0] != "3"):
+            inside = within(cells, swept, (move.first[0], move.second[1]))
+            law = [view.row(cell).exact for cell in inside]
+            assert max(law) - min(law) <= LEVEL_SLACK
+            before = within(cells, swept, (0, move.first[0] - 1e-9))
+            assert all(abs(view.row(c).exact - law[0]) > LEVEL_SLACK for c in before)
 
 
 def test_a_panel_without_a_trend_is_not_confirmed(view, entry, altered):

@@ -6,15 +6,15 @@ import math
 import statistics
 from itertools import combinations, pairwise
 
-from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
+from attnlab.lab.study import Claim, Judgement, Verdict, View
 from attnlab.random.study import grids, results
 from attnlab.random.study.comparisons import (
-    LOG_RATIO,
     Signs,
     below_everywhere,
     law_ratios,
     law_table,
     length_rows,
+    openness,
     signs,
 )
 from attnlab.random.study.evidence import EXACT, UNDECIDED, at_dimension, decided
@@ -75,11 +75,12 @@ def _falls_with_length(view: View) -> Judgement:
         for model, several in means.items()
     )
     rises = "; ".join(f"{model} from {', '.join(at)}" for model, at in rising.items())
-    steps = [
-        Resolution(each.allowed[pair], abs(each.points[pair].value), LOG_RATIO)
-        for each in found.values()
-        for pair in (_pair(*step) for step in pairwise(LENGTHS))
+    steps = [_pair(*step) for step in pairwise(LENGTHS)]
+    seen = [
+        found[model].clearest(rising[model]) if rising else found[model].weakest(steps)
+        for model in rising or MODELS
     ]
+    decides = min(seen, key=openness) if rising else max(seen, key=openness)
     return Judgement(
         verdict,
         f"{shown} at l/d = {', '.join(f'{alpha:g}' for alpha in LENGTHS)}; rising beyond chance: "
@@ -89,7 +90,7 @@ def _falls_with_length(view: View) -> Judgement:
         "Without a ridge, longer contexts make the covariance of the training tasks nearly "
         f"singular. {remark}".strip(),
         *at_dimension(view),
-        max(steps, key=lambda step: step.value / step.limit),
+        decides,
     )
 
 
@@ -125,7 +126,7 @@ def _needs_length(view: View) -> Judgement:
         "ReLU gains at every l, because the mean of its features acts as an intercept. "
         f"{remark}".strip(),
         *at_dimension(view),
-        found.resolution,
+        found.clearest(found.below) if found.below else found.weakest(found.points),
     )
 
 

@@ -19,6 +19,7 @@ from attnlab.random.study.comparisons import (
     law_table,
     law_typical,
     one_sign,
+    openness,
     samples_rows,
     signs,
     typical,
@@ -137,6 +138,9 @@ def _little_gained(view: View) -> Judgement:
     simulated: Verdict = "fails" if beyond.above else found.verdict
     if simulated == "holds" and not beyond.below:
         simulated = UNDECIDED
+    refuting = [each for each in (beyond, found) if each.above]
+    several = [each.resolution for each in refuting or (beyond, found)]
+    seen = (min if refuting else max)(several, key=openness)
     slight = law_typical(view, "tanh", "tanh", "linear") >= -SLIGHT
     verdict, remark = decided(
         view, simulated, below_everywhere(law.values()) if slight else "fails"
@@ -150,7 +154,7 @@ def _little_gained(view: View) -> Judgement:
         f"{found.tolerance}; {SLIGHT:g} is our line for a slight gain",
         f"In the limit the tanh MLP is worse than linear attention at every n. {remark}".strip(),
         *at_dimension(view),
-        found.resolution,
+        seen,
     )
 
 

@@ -12,6 +12,7 @@ from attnlab.random.study.comparisons import (
     Signs,
     below_everywhere,
     law_table,
+    openness,
     samples_rows,
     signs,
     width_rows,
@@ -53,8 +54,10 @@ def _falls_with_width(view: View) -> Judgement:
     Between the narrowest ones the error hardly changes.
     """
     found, limits = _over(view, UNDER)
-    rises = {_named(m, psi) for m in ACTIVATIONS for psi in UNDER[2:]} <= set(found.below)
+    widest = [_named(m, psi) for m in ACTIVATIONS for psi in UNDER[2:]]
+    rises = set(widest) <= set(found.below)
     simulated: Verdict = "holds" if found.above else "fails" if rises else UNDECIDED
+    seen = found.clearest(found.above) if found.above else found.weakest(widest)
     limit: Verdict = "fails" if max(limits) < 0 else "holds"
     verdict, remark = decided(view, simulated, limit)
     rows, law = width_rows(view, "relu"), law_table(view, "width")
@@ -69,7 +72,7 @@ def _falls_with_width(view: View) -> Judgement:
         "Without a ridge the error rises from the narrowest width on, where it is close to that of "
         f"the constant predictor, {law['relu', NARROW].reference:.3f}. {remark}".strip(),
         *at_dimension(view),
-        found.resolution,
+        seen,
     )
 
 
@@ -77,7 +80,9 @@ def _moderate(view: View) -> Judgement:
     """Refuted if the narrowest model is better than every over-parameterised one."""
     found, limits = _over(view, WIDE)
     better = len(found.above) == len(found.points)
-    worse = any({_named(m, psi) for psi in WIDE} <= set(found.below) for m in ACTIVATIONS)
+    every = [[_named(model, psi) for psi in WIDE] for model in ACTIVATIONS]
+    worse = [names for names in every if set(names) <= set(found.below)]
+    seen = min((found.weakest(names) for names in worse or [found.points]), key=openness)
     simulated: Verdict = "fails" if worse else "holds" if better else UNDECIDED
     limit: Verdict = "fails" if max(limits) < 0 else "holds"
     verdict, remark = decided(view, simulated, limit)
@@ -94,7 +99,7 @@ def _moderate(view: View) -> Judgement:
         "Above m = n wider is always better, and the narrowest width is better than all of them. "
         f"{remark}".strip(),
         *at_dimension(view),
-        found.resolution,
+        seen,
     )
 
 

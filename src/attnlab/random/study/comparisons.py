@@ -58,14 +58,29 @@ class Signs:
 
     @property
     def resolution(self) -> Resolution:
-        """What would have been noticed at the point that is closest to being open."""
-        at = max(self.points, key=lambda at: self.allowed[at] / abs(self.points[at].value))
+        """What decides that all ratios are below 1: the clearest refutation, or all points."""
+        return self.clearest(self.above) if self.above else self.weakest(self.points)
+
+    def clearest(self, among: Iterable[str]) -> Resolution:
+        """What would have been noticed at the one of some points that is least open."""
+        return min((self._at(at) for at in among), key=openness)
+
+    def weakest(self, among: Iterable[str]) -> Resolution:
+        """What would have been noticed at the one of some points that is closest to being open."""
+        return max((self._at(at) for at in among), key=openness)
+
+    def _at(self, at: str) -> Resolution:
         return Resolution(self.allowed[at], abs(self.points[at].value), LOG_RATIO)
 
     def range(self) -> str:
         """Smallest and largest log ratio."""
         values = [point.value for point in self.points.values()]
         return f"{min(values):+.3f} to {max(values):+.3f}"
+
+
+def openness(seen: Resolution) -> float:
+    """What chance allows over what was found: above 1 where a point is open."""
+    return seen.value / seen.limit if seen.limit else math.inf
 
 
 def signs(*groups: Mapping[str, Estimate]) -> Signs:

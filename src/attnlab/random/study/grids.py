@@ -37,12 +37,17 @@ class Size:
     prompts: int  # the refinement's, on figures
     size_prompts: int
     distances: tuple[int, ...]
+    degrees: tuple[int, ...]  # dimensions below d for equivalent models of every degree
 
 
 SIZES: dict[Scale, Size] = {
-    "quick": Size(24, 4, 1000, (16, 22, 28), 12, 6000, 40_000, (16, 24, 32, 48, 64)),
-    "standard": Size(50, 10, 5000, (24, 32, 50), 16, 20_000, 60_000, (16, 24, 32, 48, 64, 96)),
-    "paper": Size(80, 20, 20_000, (30, 50, 80), 20, 60_000, 60_000, (16, 32, 48, 64, 96, 128)),
+    "quick": Size(24, 4, 1000, (16, 22, 28), 12, 6000, 40_000, (16, 24, 32, 48, 64), (16, 20)),
+    "standard": Size(
+        50, 10, 5000, (24, 32, 50), 16, 20_000, 60_000, (16, 24, 32, 48, 64, 96), (24, 32)
+    ),
+    "paper": Size(
+        80, 20, 20_000, (30, 50, 80), 20, 60_000, 60_000, (16, 32, 48, 64, 96, 128), (30, 50)
+    ),
 }
 
 
@@ -93,6 +98,29 @@ def panel_laws(
 def degree_laws(scale: Scale, seed: int) -> Cell:
     """The laws of equivalent models of degrees 1, 2 and 4 at widths of Figure 2(b)."""
     return panel_laws("degrees", scale, seed)
+
+
+def degree_dimensions(scale: Scale) -> tuple[int, ...]:
+    """The dimensions at which equivalent models of every degree are fitted."""
+    at = size(scale)
+    return (*at.degrees, at.d)
+
+
+def degree_runs(scale: Scale, seed: int, d: int) -> list[Cell]:
+    """Transformers and equivalent models of degrees 1, 2 and 4 at dimension d, n = 1.5 d^2.
+
+    At the dimension of the figures they are among the runs of Figure 2(b).
+    """
+    at = size(scale)
+    if d == at.d:
+        return panel_runs("width", scale, seed)
+    return [
+        run(
+            Run("degrees", d, d, d // 2, "relu", run=i, test=at.test, seed=seed),
+            cost=(d / 24) ** 4 * 0.4,
+        )
+        for i in range(at.runs)
+    ]
 
 
 def size_runs(scale: Scale, seed: int, d: int, *, rescale: bool = False) -> list[Cell]:
@@ -181,5 +209,6 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
             *(sign_runs(scale, seed, rescale=rescale) for rescale in (False, True)),
             *(linear_runs(scale, seed, d) for d in at.dimensions),
             (linear_laws(scale, seed, d) for d in at.dimensions),
+            *(degree_runs(scale, seed, d) for d in at.degrees),
         )
     )

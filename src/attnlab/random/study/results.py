@@ -66,14 +66,15 @@ def freedom(points: Sequence[Estimate]) -> int:
     return sum((point.samples or 1) - 1 for point in points)
 
 
-def pooled(points: Sequence[Estimate]) -> tuple[float, float]:
+def pooled(points: Sequence[Estimate], comparisons: int | None = None) -> tuple[float, float]:
     """One standard error for all points, and how many of it they may be off.
 
     A few runs say little about the spread at one point; log ratios have about the same spread at
-    all of them, and together they have (runs - 1) x points degrees of freedom.
+    all of them, and together they have (runs - 1) x points degrees of freedom. The points are all
+    that a claim compares, unless the number of its comparisons is given.
     """
     error = math.sqrt(statistics.fmean(point.standard_error**2 for point in points))
-    return error, student_threshold(freedom(points), len(points))
+    return error, student_threshold(freedom(points), comparisons or len(points))
 
 
 def diagnosed(rows: Sequence[Any]) -> bool:

@@ -13,6 +13,7 @@ DEFINES = "A definition: it fixes what the words mean and asserts nothing."
 FIGURES = ("1a", "1b", "2a", "2b", "2c")
 MATCHES = tuple(f"theorem-3-fig-{figure}" for figure in FIGURES)
 DEGREES = ("theorem-3-degree-1", "theorem-3-degree-2", "theorem-3-degree-4")
+REFINED_DEGREES = ("refinement-degree-1", "refinement-degree-2", "refinement-degree-4")
 
 INTRODUCTION = (
     Statement(
@@ -37,8 +38,8 @@ INTRODUCTION = (
         "Section 1, condition (i)",
         "sentence",
         "The MLP improves learning in context if its activation is well chosen.",
-        ("matching-activation",),
-        ("matching-by-samples",),
+        ("fig-1a-relu-beats-linear", "fig-1a-tanh-hardly"),
+        ("intercept-control",),
     ),
     Statement(
         "conditions-length",
@@ -180,7 +181,12 @@ RESULTS = (
         "Lipschitz with finite second moments. Then the transformer is asymptotically equivalent "
         "to the model of degree r with the same random weights.",
         ("theorem-3", "theorem-3-relu", "theorem-3-tanh", *DEGREES),
-        ("theorem-3-rescaled", "sign-beyond-theorem-3", "law-in-rescaled-prompts"),
+        (
+            "theorem-3-rescaled",
+            "sign-beyond-theorem-3",
+            "law-in-rescaled-prompts",
+            *REFINED_DEGREES,
+        ),
     ),
     Statement(
         "equivalent-model",

@@ -42,7 +42,7 @@ FIGURE_1 = (
         "sentence",
         "The error depends on how the activation and the target are related by their Hermite "
         "coefficients.",
-        ("matching-activation",),
+        ("fig-1a-relu-beats-linear", "fig-1a-tanh-hardly", "matching-activation"),
         ("matching-by-samples",),
     ),
     Statement(

@@ -170,8 +170,9 @@ def _parameters(view: View) -> Judgement:
         rank in [cell.config.rank for cell in known.cells.get(panel, ())] for panel, rank in NAMED
     )
     verdict: Verdict = "holds" if named else UNDECIDED
+    limit = -math.log(NO_BETTER)
     if best.best < NO_BETTER * worst.worst:
-        verdict = "fails"
+        verdict, limit = "fails", math.log(worst.worst / best.best)
     return Judgement(
         verdict,
         f"best low-rank model of any depth {best.best:.4f}, worst of full rank {worst.worst:.4f}",
@@ -179,8 +180,11 @@ def _parameters(view: View) -> Judgement:
         f"the first at least {NO_BETTER:g} of the second, our choice; L = 5, d² left out as in the "
         "paper",
         LONGER,
+        # The sentence is about two single models: only their held-out samples leave anything open.
         resolution=Resolution(
-            best.spread + worst.spread, -math.log(NO_BETTER), "of the logarithm of the ratio"
+            best.allowed / best.best + worst.allowed / worst.worst,
+            limit,
+            "of the logarithm of the ratio",
         ),
         **setting(view, known.every, known.lacks),
     )

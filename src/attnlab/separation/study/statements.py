@@ -16,8 +16,7 @@ _FRONT = (
         "Abstract and Section 1",
         "remark",
         "In applications softmax attention consistently performs better than linear attention.",
-        reason="An observation on models trained on language and images: neither the paper nor "
-        "this laboratory trains one, and what random networks do on two datasets cannot decide it.",
+        claims=("practice",),
     ),
     Statement(
         "linear-cost",
