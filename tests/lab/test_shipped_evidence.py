@@ -12,6 +12,7 @@ from attnlab.lab.cell import column_types
 from attnlab.lab.compare import flips
 from attnlab.lab.evidence import KEY, evidence_of
 from attnlab.lab.ledger import NOT_COMPUTED, ledger
+from attnlab.lab.packing import SCRIPT
 from attnlab.lab.part import VERSION
 from attnlab.lab.verify import candidates, verify
 from tests.lab.statement_checks import check_evidence
@@ -43,7 +44,7 @@ def test_the_folder_holds_the_files_that_its_json_names(study):
         for source in run.sources:
             assert len(source.commit) == 40
             assert source.device
-            assert source.command.startswith("attnlab ")
+            assert source.command.startswith(("attnlab ", f"{SCRIPT} "))
             assert "/" not in source.command
 
 

@@ -13,9 +13,8 @@ from typing import Any
 from attnlab.errors import UserError, did_you_mean
 from attnlab.lab.fault import describe
 from attnlab.lab.judgement import GRADES, UNDECIDED, VERDICTS, Grade, Judgement, Resolution, Verdict
-from attnlab.lab.study import SCALES, Claim, Missing, Plan, Scale, Study, View
+from attnlab.lab.study import NO_SCALE, SCALES, Claim, Missing, Plan, Scale, Study, View
 
-NO_SCALE = "No scale of the study decides it."
 # In a note: the scale that decides, or "" where it says that none does.
 NAMED_SCALE = re.compile(
     r"\bscale '?(quick\b|standard\b|paper\b|(?=of the study decides))", re.IGNORECASE

@@ -39,6 +39,7 @@ from attnlab.lab.store import Store
 from attnlab.lab.study import Plan, Scale, Study
 
 VERSIONS = ("attnlab", "python", "numpy", "scipy", "pyarrow", "jax", "jaxlib")
+SCRIPT = "pack_evidence.py"  # which computes the short cells
 PLACES = ("--store", "--report", "--studies-dir", "--studies_dir")  # say nothing about results
 
 
@@ -217,11 +218,12 @@ def _source(
 
 def _without_places(command: str) -> str:
     """A command as it is called elsewhere, without the folders of the machine that it ran on."""
-    words, kept = iter(shlex.split(command)[1:]), ["attnlab"]
+    program, *rest = shlex.split(command)
+    words, kept = iter(rest), [SCRIPT if Path(program).name == SCRIPT else "attnlab"]
     for word in words:
         if word in PLACES:
             next(words, None)
-        elif word.partition("=")[0] not in PLACES:
+        elif word.partition("=")[0] not in PLACES and "/" not in word:
             kept.append(word)
     return shlex.join(kept)
 

@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 
 Scale = Literal["quick", "standard", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
+NO_SCALE = "No scale of the study decides it."  # in the note of a claim that stays undecided
 NO_ARTICLE = Article()
 
 __all__ = [
+    "NO_SCALE",
     "SCALES",
     "VERDICTS",
     "Article",

@@ -32,7 +32,7 @@ SYMBOLS = {
     "leftarrow": "←", "otimes": "⊗", "lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈", "rceil": "⌉",
     "lvert": "|", "rvert": "|",
 }  # fmt: skip
-FUNCTIONS = set("log ln exp max min sin cos arccos arg lim sup inf det tanh bmod Pr".split())  # noqa: SIM905
+FUNCTIONS = set("log ln exp max min sin cos arcsin arccos arg lim sup inf det tanh bmod Pr".split())  # noqa: SIM905
 ACCENTS = {"hat": "^", "tilde": "~", "bar": "¯"}
 FONTS = {"mathcal": "script", "mathbf": "bold"}
 DOUBLE_STRUCK = {"R": "ℝ", "E": "𝔼", "P": "ℙ", "N": "ℕ", "S": "𝕊", "Z": "ℤ", "C": "ℂ"}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.study import Judgement, Scale, Verdict, View
+from attnlab.lab.study import NO_SCALE, Judgement, Scale, Verdict, View
 from attnlab.linear.study import grids, grids_full
 from attnlab.linear.study.table_1 import LAWS, paper_error
 from attnlab.stats import Estimate
@@ -157,7 +157,7 @@ def decides(scale: Scale) -> str:
 def left_open(view: View) -> str:
     """The sentence that says what decides a claim which is undecided at this scale."""
     if view.scale == "paper":
-        return "No scale decides: that takes more sequences, or other training runs."
+        return f"{NO_SCALE} That takes more sequences, or other training runs."
     return decides("standard" if view.scale == "quick" else "paper")
 
 
