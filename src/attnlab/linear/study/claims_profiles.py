@@ -150,7 +150,8 @@ def _two_layers(view: View) -> Judgement:
 
 
 def _three_layers(view: View) -> Judgement:
-    worse, unclear, margins, count, refuted = [], [], [], 0, False
+    worse, unclear, margins, count = [], [], [], 0
+    refuting: list[tuple[float, float]] = []  # what would be noticed, and how much worse
     for model in ("DIAG", "FULL"):
         if not results.cells_of(model, grids.U5, view):
             continue
@@ -163,10 +164,12 @@ def _three_layers(view: View) -> Judgement:
                 margins.append(results.margin(loss, two[sigma]))
                 if clearly_below(two[sigma], loss):
                     worse.append(name)
-                    refuted |= trained_in_full(view, model, grids.U5, depth)
+                    if trained_in_full(view, model, grids.U5, depth):
+                        refuting.append((margins[-1], loss.value / two[sigma].value - 1))
                 elif not clearly_below(loss, two[sigma]):
                     unclear.append(name)
-    verdict: Verdict = "fails" if refuted else UNDECIDED if worse or unclear else "holds"
+    verdict: Verdict = "fails" if refuting else UNDECIDED if worse or unclear else "holds"
+    clearest = max(refuting, key=lambda pair: pair[1] - pair[0], default=(max(margins), 0.5))
     return Judgement(
         verdict,
         f"better than two layers at {count - len(worse) - len(unclear)} of {count} pairs of a "
@@ -176,7 +179,7 @@ def _three_layers(view: View) -> Judgement:
         f"Worse: {results.listed(worse)}; neither: {results.listed(unclear)}."
         + (f" {results.left_open(view)}" if verdict == UNDECIDED else ""),
         **results.trained_evidence(view, grids.U5),
-        resolution=Resolution(max(margins), 0.5, "of the loss of two layers"),
+        resolution=Resolution(*clearest, "of the loss of two layers"),
     )
 
 
