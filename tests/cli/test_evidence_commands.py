@@ -63,7 +63,7 @@ def test_both_verdicts_stand_in_the_terminal_and_the_digest(main, shipped):
     _, date = shipped
     digest = main("reproduce", "tally", "--no-report").out
     assert "? undecided here, decided by a shipped run" in digest
-    assert "  tally, ✓ holds at standard: tally-large" in digest
+    assert "  ✓ holds: tally-large" in digest
     ledger = main("claims", "tally").out
     assert f"shipped ✓ holds (standard, Abacus, {date}): 190" in ledger
     assert "here: 2 claims: 1 ✓ holds, 1 ? undecided at this scale" in ledger

@@ -79,11 +79,11 @@ class Digest:
         return lines
 
     def _elsewhere(self, undecided: Sequence[Entry]) -> list[Text]:
-        """What shipped runs found of claims that are undecided here, by study and verdict."""
+        """What shipped runs found of claims that are undecided here, a line per verdict."""
         groups: dict[str, list[str]] = {}
         for entry in undecided:
             if found := _found_elsewhere(entry):
-                groups.setdefault(f"  {entry.study}, {found}: ", []).append(entry.id)
+                groups.setdefault(f"  {found}: ", []).append(entry.id)
         sign = MARKS["undecided at this scale"].sign
         title = shown(f"{sign} undecided here, decided by a shipped run")
         lines = [self._listed(lead, names) for lead, names in groups.items()]
@@ -129,8 +129,8 @@ def _found_elsewhere(entry: Entry) -> str:
     """What a shipped run found of a claim that is undecided here; nothing where it did not."""
     if entry.shipped is None or not entry.shipped.entry.decided:
         return ""
-    found = entry.shipped.entry
-    return f"{MARKS[found.verdict].sign} {found.verdict} at {found.scale}"
+    verdict = entry.shipped.entry.verdict
+    return f"{MARKS[verdict].sign} {verdict}"
 
 
 def _name(judged: Judged) -> str:

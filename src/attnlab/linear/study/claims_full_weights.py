@@ -73,10 +73,10 @@ def _near_diagonal(view: View) -> Judgement:
         return no_full_network()
     found = full_results.by_matrix(figure.rows, "diagonal")
     verdict, resolution, least = _against_line(found, HALF, 1 / 11)
-    heavy = [name for name, by_start in found.items() if np.mean(list(by_start.values())) > HALF]
+    light = [name for name, by_start in found.items() if np.mean(list(by_start.values())) < HALF]
     best = ", ".join(f"{name} {by_start[figure.best]:.2f}" for name, by_start in found.items())
     note = (
-        f"More than half on average: {results.listed(heavy)}. The best start has {best}. P of the "
+        f"Less than half on average: {results.listed(light)}. The best start has {best}. P of the "
         "last layer is left out, because its rows of x change nothing."
     )
     return Judgement(
