@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import full_results, grids, results
@@ -39,6 +40,7 @@ NEAR = 0.1  # "beat": the paper's own gaps to ADARR are of this share of its los
 FEW = 0.1  # of all cells may be left out of a statement about all of them
 
 
+@cache
 def comparable() -> float:
     """The largest ratio of two losses that the paper calls comparable.
 
@@ -107,9 +109,7 @@ class Pair:
     @property
     def error(self) -> float:
         """The error of the log ratio, MARGIN standard errors."""
-        return MARGIN * math.hypot(
-            self.full.standard_error / self.full.value, self.diag.standard_error / self.diag.value
-        )
+        return MARGIN * results.log_ratio(self.full, self.diag).standard_error
 
     @property
     def beyond(self) -> float:

@@ -195,12 +195,9 @@ def _figure_7(view: View) -> Judgement:
         compared = low[0], low[1], high[0], high[1], high[depth - 1], high[depth]
         if not all(map(results.steady, compared)):
             continue  # a heavy tail at some level
-        of_low, of_high = _log_ratio(low[0], low[1]), _log_ratio(high[0], high[1])
-        first[depth] = Estimate(
-            of_low.value - of_high.value,
-            math.hypot(of_low.standard_error, of_high.standard_error),
-        )
-        last[depth] = _log_ratio(high[depth], high[depth - 1])
+        gains = (results.log_ratio(each[0], each[1]) for each in (low, high))
+        first[depth] = Estimate(*results.difference(*gains))
+        last[depth] = results.log_ratio(high[depth], high[depth - 1])
         shown.append(f"L = {depth}: {first[depth].value:+.2f} and {last[depth].value:+.2f}")
     if len(last) < FEWEST:
         return no_full_network()
@@ -209,18 +206,14 @@ def _figure_7(view: View) -> Judgement:
         estimate
         for part in (first, last)
         for depth, estimate in part.items()
-        if full_results.enough([chosen[depth]])
-        and estimate.value < -MARGIN * estimate.standard_error
+        if full_results.enough([chosen[depth]]) and results.clearly_negative(estimate)
     ]
     verdict: Verdict = UNDECIDED
-    if all(one.value > MARGIN * one.standard_error for one in both):
+    if all(map(results.clearly_positive, both)):
         verdict = "holds"
     elif against:
         verdict = "fails"
-    counts = [
-        sum(one.value > MARGIN * one.standard_error for one in part.values())
-        for part in (first, last)
-    ]
+    counts = [sum(map(results.clearly_positive, part.values())) for part in (first, last)]
     note = (
         f"The first layer gains more at low noise at {counts[0]} of {len(first)} depths, and the "
         f"last makes high noise worse at {counts[1]}."
@@ -238,12 +231,6 @@ def _figure_7(view: View) -> Judgement:
             max(MARGIN * one.standard_error for one in (against or both)), HALF, "of the log loss"
         ),
     )
-
-
-def _log_ratio(one: Estimate, other: Estimate) -> Estimate:
-    """The logarithm of one loss over another."""
-    relative = (each.standard_error / each.value for each in (one, other))
-    return Estimate(math.log(one.value / other.value), math.hypot(*relative))
 
 
 CLAIMS = (

@@ -117,13 +117,13 @@ def _found_algorithm(view: View) -> Judgement:
     loss, gains = found["loss"], [found[name] for name in WITHOUT]
     # A step of the factor is noticed where it is larger than the errors of both ends.
     steps = [
-        Estimate(a.value - b.value, math.hypot(a.standard_error, b.standard_error))
-        for a, b in pairwise(factors[sigma] for sigma in sorted(factors))
+        Estimate(*results.difference(factors[low], factors[high]))
+        for low, high in pairwise(sorted(factors))
     ]
     verdict: Verdict = UNDECIDED
-    if all(one.value > MARGIN * one.standard_error for one in (*gains, *steps)):
+    if all(map(results.clearly_positive, (*gains, *steps))):
         verdict = "holds"
-    elif any(one.value < -MARGIN * one.standard_error for one in (*gains, *steps)):
+    elif any(map(results.clearly_negative, (*gains, *steps))):
         verdict = "fails"
     shown = ", ".join(f"{factors[sigma].value:.2f} at σ = {sigma:g}" for sigma in sorted(factors))
     return Judgement(

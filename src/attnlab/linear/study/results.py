@@ -175,6 +175,22 @@ def difference(first: Estimate, second: Estimate) -> tuple[float, float]:
     return first.value - second.value, error
 
 
+def log_ratio(first: Estimate, second: Estimate) -> Estimate:
+    """The logarithm of first / second."""
+    relative = (each.standard_error / each.value for each in (first, second))
+    return Estimate(math.log(first.value / second.value), math.hypot(*relative))
+
+
+def clearly_positive(found: Estimate) -> bool:
+    """Whether a number is above 0 by more than MARGIN standard errors."""
+    return found.value > MARGIN * found.standard_error
+
+
+def clearly_negative(found: Estimate) -> bool:
+    """Whether a number is below 0 by more than MARGIN standard errors."""
+    return found.value < -MARGIN * found.standard_error
+
+
 def margin(first: Estimate, second: Estimate) -> float:
     """The difference of two losses that would be noticed, as a share of the second."""
     return MARGIN * difference(first, second)[1] / second.value
