@@ -48,19 +48,6 @@ def check_evidence(entries: Iterable[Entry]) -> None:
             assert any(words in entry.note for words in DECIDES), f"{entry.id}: {entry.note!r}"
 
 
-def check_refuted(entry: Entry, unresolved: Collection[str] = ()) -> None:
-    """A broken input is refuted.
-
-    `unresolved` names claims that state the resolution of a confirmation when they refute: where
-    that is too coarse the lab decides nothing, which is all that may happen instead.
-    """
-    if entry.id in unresolved and not entry.decided:
-        assert entry.resolution is not None
-        assert not entry.resolution.suffices
-    else:
-        assert entry.verdict == "fails"
-
-
 def check_no_flip(study: Study, seen: View, known: Collection[str] = ()) -> None:
     """No claim is decided one way on `seen` and another way by a shipped run, but the known."""
     evidence = evidence_of(study)

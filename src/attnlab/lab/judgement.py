@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -42,6 +43,24 @@ class Resolution:
 
     def __str__(self) -> str:
         return f"{self.value:.2g} {self.unit}; the statement is about {self.limit:.2g}"
+
+
+def openness(seen: Resolution) -> float:
+    """What could be hidden over what the statement is about: above 1 where nothing is decided."""
+    return seen.value / seen.limit if seen.limit else math.inf
+
+
+def all_of(parts: Sequence[tuple[Verdict, Resolution]]) -> tuple[Verdict, Resolution]:
+    """The verdict on a statement of several parts, and what decides it.
+
+    One part that fails refutes it, and then the clearest of these decides. It holds where all parts
+    do, and then the weakest of them decides.
+    """
+    refuting = [seen for verdict, seen in parts if verdict == "fails"]
+    if refuting:
+        return "fails", min(refuting, key=openness)
+    weakest = max((seen for _, seen in parts), key=openness)
+    return ("holds" if all(verdict == "holds" for verdict, _ in parts) else UNDECIDED), weakest
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,14 @@ from attnlab.lab.article import Article, Finding, Grid, GridCell
 from attnlab.lab.cell import AnyCell, Cell, CellKind
 from attnlab.lab.explorer import Explorer, Knob
 from attnlab.lab.fault import describe
-from attnlab.lab.judgement import VERDICTS, Judgement, Resolution, Verdict
+from attnlab.lab.judgement import (
+    VERDICTS,
+    Judgement,
+    Resolution,
+    Verdict,
+    all_of,
+    openness,
+)
 from attnlab.lab.network import NamedNetwork, Networks
 from attnlab.lab.statement import Statement
 
@@ -56,7 +63,9 @@ __all__ = [
     "Study",
     "Verdict",
     "View",
+    "all_of",
     "check_seed",
+    "openness",
 ]
 
 Row = TypeVar("Row")

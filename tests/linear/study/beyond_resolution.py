@@ -103,7 +103,7 @@ BEYOND: dict[str, Callable[[float], Changes]] = {
         ("rescaling", lambda c, row: {"distance": row.distance * (c.n / 100) ** (2 * r)})
     ],
     "theorem-5.2-third-level": lambda r: [
-        ("rescaling", lambda c, row: {"distance": (1 + 2 * r) * row.limit} if row.limit else {})
+        ("rescaling", lambda c, row: {"distance": row.limit + 2 * r} if row.limit else {})
     ],
     "table-1-gd": lambda r: losses(
         "training", of_family("gd++", 3), lambda c, row: to_paper(1 + 2 * r, c, row)

@@ -182,25 +182,31 @@ def _rescaling(view: View) -> Judgement:
     )
 
 
+NO_LIMIT = 0.05  # a relative distance that is none
+
+
 def _third_level(view: View) -> Judgement:
     cells = grids.rescalings(grids.THIRD, view.scale, view.seed)
     row = view.row(cells[-1])
     # The variance around the limit adds its mean square to the distance, at order 1/n.
+    slack = 5 / math.sqrt(grids.LENGTHS[-1]) * row.limit
     found = agree(
         Estimate(row.distance, row.distance_error, cells[-1].config.contexts),
         row.limit,
-        slack=5 / math.sqrt(grids.LENGTHS[-1]) * row.limit,
+        slack=slack,
     )
+    # What the sentence is about: half of a limit that is not 0. A refutation has its departure.
+    seen, about = found.allowed + slack, max(0.5 * row.limit, NO_LIMIT)
+    if not found.agrees:
+        seen, about = found.allowed, abs(found.difference)
     return Judgement(
-        "holds" if row.limit > 0.05 and found.agrees else "fails",
+        "holds" if row.limit > NO_LIMIT and found.agrees else "fails",
         f"relative distance {row.distance:.4f} ± {row.distance_error:.4f} at σ = {grids.THIRD}, "
         f"n = {grids.LENGTHS[-1]}",
         f"{row.limit:.4f} in the limit, not 0",
         f"{found.threshold:.1f} standard errors plus 5/√n times the limit",
         **AS_IN_PAPER,
-        resolution=Resolution(
-            found.allowed / row.limit if row.limit else math.inf, 0.5, "of the limit"
-        ),
+        resolution=Resolution(seen, about, "of the relative distance"),
     )
 
 

@@ -6,7 +6,7 @@ import math
 import statistics
 from itertools import combinations, pairwise
 
-from attnlab.lab.study import Claim, Judgement, Verdict, View
+from attnlab.lab.study import Claim, Judgement, Verdict, View, openness
 from attnlab.random.study import grids, results
 from attnlab.random.study.comparisons import (
     Signs,
@@ -14,7 +14,6 @@ from attnlab.random.study.comparisons import (
     law_ratios,
     law_table,
     length_rows,
-    openness,
     signs,
 )
 from attnlab.random.study.evidence import EXACT, UNDECIDED, at_dimension, decided

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 
-from attnlab.lab.study import Claim, Judgement, Verdict, View
+from attnlab.lab.study import Claim, Judgement, Verdict, View, openness
 from attnlab.random.study import results
 from attnlab.random.study.comparisons import (
     Signs,
@@ -19,7 +19,6 @@ from attnlab.random.study.comparisons import (
     law_table,
     law_typical,
     one_sign,
-    openness,
     samples_rows,
     signs,
     typical,

@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
+from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View, openness
 from attnlab.random.study import grids, results
 from attnlab.random.study.evidence import EXACT, at_dimensions
 from attnlab.random.study.extrapolation import extrapolated, with_common_relative_error
@@ -67,7 +67,7 @@ def _becomes_gaussian(view: View, statement: str) -> Judgement:
             f"of the Kolmogorov distance at d = {sizes[0]}",
         ),
     )
-    resolution = max(shares, key=lambda share: share.value / share.limit)
+    resolution = max(shares, key=openness)
     gaussian = kurtosis.vanishes and distance.limit.value <= distance.allowed
     verdict: Verdict = "holds" if gaussian else "fails"
     return Judgement(

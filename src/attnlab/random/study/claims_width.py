@@ -6,13 +6,12 @@ import math
 import statistics
 from typing import Any
 
-from attnlab.lab.study import Claim, Judgement, Verdict, View
+from attnlab.lab.study import Claim, Judgement, Verdict, View, openness
 from attnlab.random.study import grids, results
 from attnlab.random.study.comparisons import (
     Signs,
     below_everywhere,
     law_table,
-    openness,
     samples_rows,
     signs,
     width_rows,

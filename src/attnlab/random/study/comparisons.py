@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.lab.study import Resolution, Verdict, View
+from attnlab.lab.study import Resolution, Verdict, View, openness
 from attnlab.random.study import grids, results
 from attnlab.random.study.evidence import UNDECIDED
 from attnlab.random.study.panels import PSIS, TAUS, TargetName
@@ -76,11 +76,6 @@ class Signs:
         """Smallest and largest log ratio."""
         values = [point.value for point in self.points.values()]
         return f"{min(values):+.3f} to {max(values):+.3f}"
-
-
-def openness(seen: Resolution) -> float:
-    """What chance allows over what was found: above 1 where a point is open."""
-    return seen.value / seen.limit if seen.limit else math.inf
 
 
 def signs(*groups: Mapping[str, Estimate]) -> Signs:

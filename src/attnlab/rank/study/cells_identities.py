@@ -16,6 +16,7 @@ import numpy as np
 from attnlab.lab.cell import CellKind, Outcome, seed_of
 
 D, N, RANK, SOURCES = 8, 6, 3, 4
+VOTES = (1, 3, 9, 31, 127)
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,42 @@ def _biased_order(rng: np.random.Generator) -> float:
     return float(np.abs(_nearest(X[:, ::-1], y, bias) - _nearest(X, y, bias)).max())
 
 
+def _voted(rng: np.random.Generator) -> float:
+    """The MLP of Theorem 34 against the point that most heads chose, for both orders of points."""
+    from attnlab.rank.models.vote_by_mlp import vote_layers
+
+    X, y, heads = _points(rng, 2), _points(rng, 1)[:, 0], int(rng.choice(VOTES))
+    directions = rng.standard_normal((heads, D))
+    chosen = np.argmax((directions @ X) * (directions @ y)[:, None], axis=1)
+    majority = X[:, int(2 * chosen.sum() > heads)]
+
+    def answer(points: np.ndarray) -> np.ndarray:
+        votes = np.argmax((directions @ points) * (directions @ y)[:, None], axis=1)
+        hidden, layers = points[:, votes].T, vote_layers(heads)
+        for W, b in layers[:-1]:
+            hidden = np.maximum(W @ hidden + b[:, None], 0)
+        W, b = layers[-1]
+        return (W @ hidden + b[:, None])[0]
+
+    return float(max(np.abs(answer(order) - majority).max() for order in (X, X[:, ::-1])))
+
+
+def _scaled(rng: np.random.Generator) -> float:
+    """A hardmax layer on points of norm sqrt(d), over sqrt(d), against the one on unit vectors."""
+    X, y, norm = _points(rng, N), _points(rng, 1)[:, 0], math.sqrt(D)
+    heads = [[rng.standard_normal((D, RANK)) for _ in range(4)] for _ in range(2)]
+
+    def answer(points: np.ndarray) -> np.ndarray:
+        return sum(
+            (out @ V.T @ points[:, np.argmax(points.T @ K @ Q.T @ y)] for Q, K, V, out in heads),
+            start=np.zeros(D),
+        )
+
+    layer = np.abs(answer(norm * X) / norm - answer(X)).max()
+    target = np.abs(_nearest(norm * X, y) / norm - _nearest(X, y)).max()
+    return float(max(layer, target))
+
+
 def _covered(rng: np.random.Generator) -> float:
     """Weights of X and of X plus what K does not see: equal, with any of the encodings."""
     X, y, K = _points(rng, N), _points(rng, 1)[:, 0], rng.standard_normal((D, RANK))
@@ -150,7 +187,9 @@ IDENTITIES: dict[str, Callable[[np.random.Generator], float]] = {
     "biases and encodings are generalised heads": _covered,
     "thresholds as printed": lambda rng: _thresholds(rng, lambda b: b[0] - b[1]),
     "thresholds corrected": lambda rng: _thresholds(rng, lambda b: (b[1] - b[0]) / 2),
+    "an MLP casts the vote in either order of points": _voted,
+    "a hardmax layer and the neighbour scale with the points": _scaled,
 }
 ROUNDING = 64 * D * N * math.ulp(1.0)
 
-identities = CellKind("rank_identities", Identities, IdentityRow, run_identities)
+identities = CellKind("rank_identities", Identities, IdentityRow, run_identities, version=2)

@@ -7,18 +7,18 @@ are left out of the others, since the paper has a sentence about them alone.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
+from attnlab.lab.study import Claim, Judgement, Missing, Resolution, Verdict, View, all_of
 from attnlab.rank.study import grids, panels, published
 from attnlab.rank.study.claims_figure_1 import SHOWN, compared, shown_errors
 from attnlab.rank.study.results import (
     FACTOR,
     LINE,
     LONGER,
-    PAPER_SETTING,
     UNDECIDED,
-    Contrast,
+    HeldOut,
     beyond_scale,
     held_out,
     listed,
@@ -92,18 +92,14 @@ def _deep_low_rank(view: View) -> Judgement:
         return found
     known = panels.opposed(view, (3, 5))
     depths = sorted({cell.config.layers for cell in known.every})
-    gaps: dict[int, Contrast] = {}
-    seen: list[Resolution] = []
+    parts: list[tuple[Verdict, Resolution]] = []
     for layers in depths:
-        gaps[layers] = compared(view, *panels.sides(view, known.at(layers)))
-        hidden = gaps[layers].resolution
-        seen.append(Resolution(hidden.value, _published_gap(known, layers), hidden.unit))
-    verdicts = {one.verdict for one in gaps.values()}
-    verdict: Verdict = "holds" if verdicts == {"holds"} else UNDECIDED
-    if "fails" in verdicts:
-        verdict = refuted(view)
+        gap = compared(view, *panels.sides(view, known.at(layers)))
+        limit = gap.resolution.limit if gap.verdict == "fails" else _published_gap(known, layers)
+        parts.append((gap.verdict, replace(gap.resolution, limit=limit)))
+    verdict, seen = all_of(parts)
     return Judgement(
-        verdict,
+        refuted(view) if verdict == "fails" else verdict,
         f"{SHOWN}: "
         + "; ".join(f"L = {layers}: {shown_errors(view, known.at(layers))}" for layers in depths),
         "low rank well above full rank of the same depth, whatever the widths; published least "
@@ -111,7 +107,7 @@ def _deep_low_rank(view: View) -> Judgement:
         f"{LINE}; L = 5, d² left out as in the paper; a departure is measured by the published "
         "ratio of these panels",
         f"Every seed of full rank counts, the worst included. {LONGER}",
-        resolution=max(seen, key=lambda one: one.value / one.limit),
+        resolution=seen,
         **setting(view, known.every, known.lacks),
     )
 
@@ -128,27 +124,50 @@ def _published_gap(known: panels.Panels, layers: int) -> float:
 def _five_layers(view: View) -> Judgement:
     if found := beyond_scale(view, ("paper",), "The claim needs five layers at d = 64"):
         return found
-    five, three = (
-        [held_out(view, cell) for cell in grids.figure_1(view.scale, layers, "d²", view.seed)]
-        for layers in (5, 3)
+
+    def of_three(cell: Cell) -> Cell:
+        return grids.encoder_cell(view.scale, view.seed, layers=3, rank=cell.config.rank)
+
+    d = grids.PANELS[view.scale].base.d
+    known = panels.panels(
+        view,
+        {panels.APART: grids.figure_1(view.scale, *panels.APART, view.seed)},
+        panels.figure_ranks(d),
+        lambda cell: panels.is_stored(view, of_three(cell)),
     )
-    worse = all(a.best > b.worst for a, b in zip(five, three, strict=True))
-    printed = published.FIGURE_1[5, "d²"], published.FIGURE_1[3, "d²"]
-    trouble = worse and five[-1].best > FACTOR * three[-1].worst
+    five = {cell.config.rank: held_out(view, cell) for cell in known.every}
+    three = {cell.config.rank: held_out(view, of_three(cell)) for cell in known.every}
+    if d not in five:
+        raise Missing("five layers of full rank")
+    factors = {rank: FACTOR if rank == d else 1.0 for rank in five}
+    verdict, seen = all_of([_worse(five[r], three[r], factor) for r, factor in factors.items()])
     return Judgement(
-        "holds" if trouble else "fails",
-        f"five layers {listed(one.mean for one in five)}; three layers "
-        + listed(one.mean for one in three),
-        "five layers are worse than three at every rank; published " + listed(printed[0]),
-        f"every seed at every rank, and {FACTOR:g} times the error at full rank",
-        LONGER,
-        resolution=Resolution(
-            max(a.allowed + b.allowed for a, b in zip(five, three, strict=True)),
-            min(a - b for a, b in zip(*printed, strict=True)),
-            "of squared error",
+        verdict,
+        "; ".join(
+            f"L = {layers}: {', '.join(f'{one.shown} (r = {r})' for r, one in errors.items())}"
+            for layers, errors in ((5, five), (3, three))
         ),
-        **PAPER_SETTING,
+        "five layers are worse than three at every rank, where answering 0 has the error 1; "
+        f"published {listed(published.FIGURE_1[panels.APART], 2)} at r = "
+        f"{', '.join(map(str, published.RANKS_1))}",
+        f"every seed at every rank, and {FACTOR:g} times the error at full rank; fails where five "
+        "layers are not worse at a rank, undecided between",
+        LONGER,
+        resolution=seen,
+        **setting(view, known.every, known.lacks),
     )
+
+
+def _worse(deep: HeldOut, shallow: HeldOut, factor: float) -> tuple[Verdict, Resolution]:
+    """Whether all seeds of one are above `factor` times all seeds of the other, or none is."""
+    hidden = math.hypot(deep.sampling, shallow.sampling)
+    unit = "of the logarithm of the ratio of errors"
+    if deep.worst <= shallow.best and not deep.diverged:
+        refuting = math.log(factor * shallow.best / deep.worst)
+        return "fails", Resolution(hidden, refuting, unit)
+    if deep.best > factor * shallow.worst:
+        return "holds", Resolution(hidden, math.log(deep.best / factor / shallow.worst), unit)
+    return UNDECIDED, Resolution(hidden, 0.0, unit)
 
 
 CLAIMS = (

@@ -11,7 +11,8 @@ PAPER = "Amsel, Yehudai, Bruna"
 APART = 0.1  # two different unit vectors differ by more somewhere in 50 draws
 
 
-def _differences(view: View) -> dict[str, float]:
+def differences(view: View) -> dict[str, float]:
+    """How far the two sides of each identity are apart."""
     return {
         row.identity: row.difference for row in view.rows(grids_theory.identity_cell(view.seed))
     }
@@ -19,7 +20,7 @@ def _differences(view: View) -> dict[str, float]:
 
 def _identity(view: View, *names: str, apart: str | None = None) -> Judgement:
     """Some identities hold to rounding, and `apart` is none."""
-    found = _differences(view)
+    found = differences(view)
     good = all(found[name] <= ROUNDING for name in names)
     shown = [f"{name}: {below(found[name], ROUNDING)}" for name in names]
     if apart is not None:
@@ -58,7 +59,7 @@ def _symmetric_target(view: View) -> Judgement:
 
 
 def _thresholds(view: View) -> Judgement:
-    found = _differences(view)
+    found = differences(view)
     verdict = "fails"
     if found["thresholds corrected"] <= ROUNDING:
         exact = found["thresholds as printed"] <= ROUNDING

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
+from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View, all_of
 from attnlab.rank.study import grids, published
 from attnlab.rank.study.results import (
     FACTOR,
@@ -51,8 +51,7 @@ def _ranks_and_depth(view: View) -> Judgement:
     if found := beyond_scale(view, ("paper",), NEEDS):
         return found
     d = grids.PANELS[view.scale].base.d
-    verdicts: set[Verdict] = set()
-    seen: list[Resolution] = []
+    parts: list[tuple[Verdict, Resolution]] = []
     shown: list[str] = []
     one, three = (published.FIGURE_1[layers, "d²"][0] for layers in (1, 3))
     for layers in DEEP:
@@ -60,33 +59,33 @@ def _ranks_and_depth(view: View) -> Judgement:
         shown.append(f"L = {layers}: {_shown(best)}")
         low = {rank: error for rank, (_, error) in best.items() if rank < d}
         ranks = contrast(list(low.values()), [best[d][1]])
-        verdicts.add(ranks.verdict)
-        seen.append(ranks.resolution)
+        parts.append((ranks.verdict, ranks.resolution))
         for rank, deep in low.items():
             shallow = held_out(view, grids.encoder_cell(view.scale, view.seed, rank=rank))
-            allowed = math.hypot(shallow.allowed, deep.allowed)
-            verdicts.add(_smaller(deep, shallow, allowed))
-            hidden = allowed / shallow.best if shallow.errors else math.inf
-            seen.append(Resolution(hidden, math.log(one / three), ranks.resolution.unit))
+            parts.append(_smaller(deep, shallow, math.log(one / three)))
             shown.append(f"one layer {shallow.mean:.3f} (r = {rank})")
-    verdict: Verdict = "holds" if verdicts == {"holds"} else UNDECIDED
-    if "fails" in verdicts:
-        verdict = "fails"
+    verdict, seen = all_of(parts)
     return Judgement(
         verdict,
         "; ".join(dict.fromkeys(shown)),
         "low rank well above full rank at both depths, and below the same rank with one layer",
         f"{LINE}; against one layer every seed by {normal_threshold(1):.2f} standard errors",
         LONGER,
-        resolution=max(seen, key=lambda each: each.value / each.limit),
+        resolution=seen,
         **PAPER_SETTING,
     )
 
 
-def _smaller(deep: HeldOut, shallow: HeldOut, allowed: float) -> Verdict:
-    if deep.worst + allowed < shallow.best:
-        return "holds"
-    return "fails" if deep.best > shallow.worst + allowed else UNDECIDED
+def _smaller(deep: HeldOut, shallow: HeldOut, published_gap: float) -> tuple[Verdict, Resolution]:
+    """Whether the deep error is the smaller one; the published gap is that of the logarithms."""
+    unit = "of the logarithm of the ratio of errors"
+    allowed = math.hypot(shallow.allowed, deep.allowed)
+    if deep.best > shallow.worst + allowed:
+        found = math.log(deep.best / shallow.worst)
+        return "fails", Resolution(math.log1p(allowed / shallow.worst), found, unit)
+    verdict: Verdict = "holds" if deep.worst + allowed < shallow.best else UNDECIDED
+    hidden = allowed / shallow.best if shallow.errors else math.inf
+    return verdict, Resolution(hidden, published_gap, unit)
 
 
 def _five_layers(view: View) -> Judgement:

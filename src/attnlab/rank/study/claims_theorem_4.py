@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
+from attnlab.lab.study import Claim, Judgement, Verdict, View
 from attnlab.rank.study import grids_theory
+from attnlab.rank.study.cells_identities import ROUNDING
 from attnlab.rank.study.cells_printed import BiasedNeedRow
-from attnlab.stats import LEVEL, Estimate, agree, line
+from attnlab.rank.study.claims_identities import differences
+from attnlab.rank.study.results import against_law
+from attnlab.stats import LEVEL, below, line, normal_threshold
 
 PAPER = "Amsel, Yehudai, Bruna"
-LEAST_ERROR = 1 / 20
 STEP = 0.5  # of the logarithm of a correlation per unit of d - r, our choice
 C1, C2 = 0.5, 1.0  # constants of Theorem 4 with which it is judged
 PROVED = "exact: the lower bound at b = (0, 0), for weights with Maurey's argument"
@@ -45,18 +47,20 @@ def _theorem_4(view: View) -> Judgement:
 
 
 def _layer(view: View) -> Judgement:
-    cell = grids_theory.theorem_4_layer(view.seed)
-    row, (d, H) = view.row(cell), (cell.config.d, cell.config.heads)
-    compared = agree(Estimate(row.error, row.standard_error, cell.config.samples), row.exact)
+    agrees, measured, laws, seen = against_law(
+        view, grids_theory.theorem_4_layers(view.seed), "exact"
+    )
+    scales = differences(view)["a hardmax layer and the neighbour scale with the points"]
     return Judgement(
-        "holds" if compared.agrees and row.error - compared.allowed > LEAST_ERROR else "fails",
-        f"{H} random heads of rank 1 at d = {d}: {row.error:.3f} ± {row.standard_error:.3f}",
-        f"d times the exact error of rank-one-exact, {row.exact:.3f}; above 1/20",
-        f"within {compared.threshold:.2f} standard errors (level {LEVEL:g})",
+        "holds" if agrees and scales <= ROUNDING else "fails",
+        f"answers and targets grow with the points: {below(scales, ROUNDING)} off; error of random "
+        f"heads of rank 1: {measured}",
+        f"0; d times the exact error of rank-one-exact, {laws}",
+        "rounding of double precision, on 50 random inputs of two heads of rank 3; the errors "
+        f"within {normal_threshold(3):.2f} standard errors (familywise level {LEVEL:g})",
         "Points are orthogonal with norm √d, y is normal and b = (0, 0).",
-        grade="smaller setting",
-        differs=f"one layer of all, d = {d} and {H} random heads of rank 1",
-        resolution=Resolution(compared.allowed / row.exact, 0.5, "of the error"),
+        grade="exact",
+        resolution=seen,
     )
 
 

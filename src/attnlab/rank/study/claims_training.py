@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.study import Claim, Judgement, Missing, Resolution, Verdict, View
+from attnlab.lab.study import Claim, Judgement, Missing, Resolution, Verdict, View, all_of
 from attnlab.rank.study import grids, panels, published
 from attnlab.rank.study.results import (
     FACTOR,
@@ -165,10 +165,7 @@ def _no_help(view: View, depths: Sequence[int], encoding: str) -> Judgement:
         layers for layers in depths if all(panels.is_stored(view, cell) for cell in cells[layers])
     ] or list(depths)
     compared = {layers: _ratios(view, layers, encoding, "none") for layers in known}
-    verdicts = {_no_gain(view, *found) for found in compared.values()}
-    verdict: Verdict = "holds" if verdicts == {"holds"} else UNDECIDED
-    if "fails" in verdicts:
-        verdict = "fails"
+    verdict, seen = all_of([_no_gain(view, *found) for found in compared.values()])
     lacks = "" if known == list(depths) else f"L = {known[0]} of the statement's L = 1 and 3"
     printed = (
         f"; published {listed(published.FIGURE_3[encoding])} and "
@@ -185,20 +182,18 @@ def _no_help(view: View, depths: Sequence[int], encoding: str) -> Judgement:
         "allowed for; fails where both errors of a depth are halved beyond that spread (our "
         "choice)",
         LONGER,
-        resolution=Resolution(
-            max(spread for _, spread in compared.values()),
-            -math.log(1 - GAIN),
-            "of the logarithm of the ratio",
-        ),
+        resolution=seen,
         **setting(view, [cell for layers in known for cell in cells[layers]], lacks),
     )
 
 
-def _no_gain(view: View, ratios: Sequence[float], spread: float) -> Verdict:
+def _no_gain(view: View, ratios: Sequence[float], spread: float) -> tuple[Verdict, Resolution]:
     """Whether errors with an encoding are not smaller than without, seeds allowed for."""
-    if min(ratios) * math.exp(-spread) >= 1 - GAIN:
-        return "holds"
-    return refuted(view) if max(ratios) * math.exp(spread) < 1 / FACTOR else UNDECIDED
+    unit = "of the logarithm of the ratio"
+    if max(ratios) * math.exp(spread) < 1 / FACTOR:
+        return refuted(view), Resolution(spread, -math.log(max(ratios)), unit)
+    none = min(ratios) * math.exp(-spread) >= 1 - GAIN
+    return "holds" if none else UNDECIDED, Resolution(spread, -math.log(1 - GAIN), unit)
 
 
 def _additive(view: View) -> Judgement:

@@ -93,9 +93,12 @@ def votes(seed: int) -> list[Cell]:
     ]
 
 
-def vote_by_mlp(seed: int) -> Cell:
+def votes_by_mlp(seed: int) -> list[Cell]:
     """Theorem 34, sampled."""
-    return built(Built("vote by MLP", 8, heads=63, samples=2000, seed=seed), cost=0.16)
+    return [
+        built(Built("vote by MLP", d, heads=H, samples=2000, seed=seed), cost=0.3)
+        for d, H in VOTE_SIZES
+    ]
 
 
 VOTE_DS, VOTE_HEADS = (16, 32, 64), (1023, 4095, 16_383)
@@ -167,9 +170,12 @@ def theorem_4(near_full: bool = False) -> Cell:
     return biased_need(BiasedNeed(near_full), cost=0.04)
 
 
-def theorem_4_layer(seed: int) -> Cell:
-    """Heads of rank 1 on the law of Theorem 4."""
-    return theorem_4_heads(TheoremFourHeads(seed=seed), cost=0.2)
+def theorem_4_layers(seed: int) -> list[Cell]:
+    """Heads of rank 1 on the law of Theorem 4, at three sizes."""
+    return [
+        theorem_4_heads(TheoremFourHeads(d, H, seed=seed), cost=0.2)
+        for d, H in ((4, 8), (8, 32), (16, 64))
+    ]
 
 
 def features_cell() -> Cell:
@@ -224,7 +230,8 @@ def cells(scale: Scale, seed: int) -> list[Cell]:
         [identity_cell(seed)],
         [theorem_2_high_accuracy(), theorem_4(), theorem_4(near_full=True)],
         [theorem_2_high_dimension(), theorem_2_high_dimension(rank_one=True)],
-        [coordinate_cell(seed), single_head_cell(seed), theorem_4_layer(seed)],
+        [coordinate_cell(seed), single_head_cell(seed)],
+        theorem_4_layers(seed),
         vote_laws(),
         *(bound_curves(rank) for rank in BOUND_RANKS),
         ridge_cells(seed),
@@ -236,7 +243,7 @@ def cells(scale: Scale, seed: int) -> list[Cell]:
         biased_softmax_curves(seed),
         [biased(name, seed) for name in biases],
         votes(seed),
-        [vote_by_mlp(seed)],
+        votes_by_mlp(seed),
         adversaries(scale, seed),
     )
     return list(planned)

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.study import Judgement, Resolution, Scale, Verdict, View
+from attnlab.lab.study import Judgement, Resolution, Scale, Verdict, View, openness
 from attnlab.rank.study import grids
-from attnlab.stats import normal_threshold
+from attnlab.stats import Estimate, agree, normal_threshold
 
 UNDECIDED: Verdict = "undecided at this scale"
 FACTOR = 2.0
+OF_ERROR = "of the error"
+HALF = 0.5  # of a law: a network whose error is off by so much is another one
 WIDE = 1.1  # of the best seed: worse seeds are shown
 LINE = (
     f"holds where the best seed of the worse side has more than {FACTOR:g} times the error of the "
@@ -70,11 +72,19 @@ class HeldOut:
         return normal_threshold(1) * max(self.standard_errors, default=math.inf)
 
     @property
+    def sampling(self) -> float:
+        """What held-out samples leave open, in units of the error's logarithm.
+
+        A member that diverged leaves nothing open.
+        """
+        return self.allowed / self.best if self.errors else 0.0
+
+    @property
     def spread(self) -> float:
         """What seeds and held-out samples leave open, in units of the error's logarithm."""
         if self.diverged or not self.errors or self.best <= 0:
             return math.inf
-        return math.log(self.worst / self.best) + self.allowed / self.best
+        return math.log(self.worst / self.best) + self.sampling
 
 
 def held_out(view: View, cell: Cell) -> HeldOut:
@@ -104,9 +114,17 @@ class Contrast:
 
     @property
     def resolution(self) -> Resolution:
-        """Seeds and samples could hide a ratio that is smaller by this; equal errors are log 2."""
-        hidden = self.worse.spread + self.better.spread
-        return Resolution(hidden, math.log(FACTOR), "of the logarithm of the ratio of errors")
+        """Seeds and samples could hide a ratio that is smaller by this; equal errors are log 2.
+
+        Of a refutation, which every seed has to confirm, the samples alone count, and the ratio
+        that was found.
+        """
+        hidden, limit = self.worse.spread + self.better.spread, math.log(FACTOR)
+        if self.verdict == "fails":
+            hidden = math.hypot(self.worse.sampling, self.better.sampling)
+            if self.better.errors:
+                limit += math.log(self.better.best / self.worse.worst)
+        return Resolution(hidden, limit, "of the logarithm of the ratio of errors")
 
 
 def contrast(worse: Sequence[HeldOut], better: Sequence[HeldOut]) -> Contrast:
@@ -147,6 +165,43 @@ def refuted(view: View) -> Verdict:
     paper's sizes decide against a statement about them.
     """
     return "fails" if view.scale == "paper" else UNDECIDED
+
+
+def against_law(
+    view: View, cells: Sequence[Cell], law: str = "law"
+) -> tuple[bool, str, str, Resolution]:
+    """Sampled networks against their laws: whether all agree, the errors, the laws, what is seen.
+
+    Parameters
+    ----------
+    view, cells
+        Results, and cells of one row with d, heads, error and standard error.
+    law
+        The row's field with its law.
+    """
+    rows = [(cell.config, view.row(cell)) for cell in cells]
+    laws = [getattr(row, law) for _, row in rows]
+    compared = [
+        agree(Estimate(row.error, row.standard_error, config.samples), value, len(rows))
+        for (config, row), value in zip(rows, laws, strict=True)
+    ]
+    found = list(zip(compared, laws, strict=True))
+    seen = Resolution(max(one.allowed / value for one, value in found), HALF, OF_ERROR)
+    # Of a refutation: what its samples leave open, and the departure that was found.
+    wrong = [
+        Resolution(one.allowed / value, abs(one.difference) / value, OF_ERROR)
+        for one, value in found
+        if not one.agrees
+    ]
+    return (
+        not wrong,
+        "; ".join(
+            f"d = {config.d}, H = {config.heads}: {row.error:.3f} ± {row.standard_error:.3f}"
+            for config, row in rows
+        ),
+        ", ".join(f"{value:.4f}" for value in laws),
+        min(wrong, key=openness) if wrong else seen,
+    )
 
 
 def beyond_scale(view: View, needs: Sequence[Scale], why: str) -> Judgement | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
+from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View, openness
 from attnlab.separation.study import grids
 from attnlab.separation.study.claims_theorems import PAPER
 from attnlab.stats import LEVEL, Estimate, binomial_p_value, normal_threshold
@@ -145,7 +145,7 @@ def _seen(view: View, panel: str, move: Move, tests: int) -> Seen:
         point = Resolution(noticed, POINT_LIMIT, "of success at one point")
         return Seen(
             "holds" if not off and abs(change) <= halves.value else "fails",
-            max(halves, point, key=_openness),
+            max(halves, point, key=openness),
             f"{shown}; off at {names or 'no point'}",
             f"stays (law or bound {min(law):.3f} to {max(law):.3f})",
         )
@@ -160,10 +160,6 @@ def _seen(view: View, panel: str, move: Move, tests: int) -> Seen:
         shown,
         f"{move.way} (law or bound {first:.3f}, {second:.3f})",
     )
-
-
-def _openness(seen: Resolution) -> float:
-    return seen.value / seen.limit if seen.limit else math.inf
 
 
 def _points_off(view: View, cells: Sequence[Cell], level: float) -> tuple[list[Cell], float]:
@@ -216,9 +212,9 @@ def judge_panel(view: View, panel: str) -> Judgement:
         else f"{_before(view, panel)} {_breaks(view, swept, cells)}".strip(),
         grade="smaller setting" if thinned else "paper's setting",
         differs=thinned,
-        resolution=min(refuted, key=_openness)
+        resolution=min(refuted, key=openness)
         if refuted
-        else max((each.resolution for each in found), key=_openness),
+        else max((each.resolution for each in found), key=openness),
     )
 
 
