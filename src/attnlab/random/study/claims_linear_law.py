@@ -15,7 +15,7 @@ from attnlab.random.study import grids, results
 from attnlab.random.study.claims_theory import DEMIR, LU
 from attnlab.random.study.comparisons import LOG_RATIO
 from attnlab.random.study.evidence import UNDECIDED, at_dimensions, still_open
-from attnlab.random.study.extrapolation import extrapolated, verdict_of
+from attnlab.random.study.extrapolation import decided, extrapolated
 from attnlab.random.study.panels import SIZE_RIDGES
 from attnlab.stats import LEVEL, Estimate
 
@@ -53,9 +53,8 @@ def _extrapolated(
         curved.append(extrapolated(sizes, points, 2, 2 * len(compared)))
         found_limit = straight[-1].limit
         shown.append(f"{found_limit.value:+.3f} ± {found_limit.standard_error:.3f} ({label})")
-    known = max(fit.allowed for fit in straight)
-    resolution = Resolution(known, KNOWN, LOG_RATIO)
-    verdict = verdict_of(straight, curved)
+    verdict, used = decided(straight, curved)
+    resolution = Resolution(max(fit.allowed for fit in used), KNOWN, LOG_RATIO)
     bent = ", ".join(f"{fit.limit.value:+.2f} ± {fit.limit.standard_error:.2f}" for fit in curved)
     return Judgement(
         verdict,
@@ -63,7 +62,8 @@ def _extrapolated(
         f"{bent}",
         0.0,
         f"{2 * len(compared)} Student tests at familywise level {LEVEL:g} on a in a + b/d at "
-        f"d = {', '.join(map(str, sizes))}; refuted if a + b/d + c/d² has no limit 0 either",
+        f"d = {', '.join(map(str, sizes))}, and in a + b/d + c/d² where c is not 0; refuted if the "
+        "second has no limit 0 either",
         "" if resolution.suffices and verdict != UNDECIDED else still_open(view),
         *at_dimensions(sizes),
         resolution,

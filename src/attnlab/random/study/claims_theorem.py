@@ -26,7 +26,7 @@ from attnlab.random.study.evidence import (
     at_dimensions,
     still_open,
 )
-from attnlab.random.study.extrapolation import extrapolated, verdict_of
+from attnlab.random.study.extrapolation import decided, extrapolated
 from attnlab.random.study.panels import ACTIVATIONS, DEGREE_PSIS, DEGREES, width_at
 from attnlab.stats import LEVEL, Estimate, student_threshold
 
@@ -92,26 +92,27 @@ def _in_the_limit(
         for point in zip(*logs, strict=True)
     ]
     averages = [[_mean(each) for each in logs] for logs in found.values()]
-    tests = len(several) + len(averages)
+    tests = 2 * (len(several) + len(averages))  # each without and with a term in 1/d^2
     series = [*averages, *several]
     lines = [extrapolated(sizes, points, 1, tests) for points in series]
     curves = [extrapolated(sizes, points, 2, tests) for points in series]
-    verdict = verdict_of(lines, curves)
-    known = max(fit.allowed for fit in lines[: len(averages)])
-    single = max(fit.allowed for fit in lines[len(averages) :])
+    verdict, used = decided(lines, curves)
+    known = max(fit.allowed for fit in used[: len(averages)])
+    single = max(fit.allowed for fit in used[len(averages) :])
     resolution = Resolution(known, SAME, f"{LOG_RATIO}, common to all {what}")
     shown = [
         f"{activation} {', '.join(f'{p.value:+.3f}' for p in points)}, in the limit "
         f"{fit.limit.value:+.3f} ± {fit.limit.standard_error:.3f}"
-        for activation, points, fit in zip(found, averages, lines, strict=False)
+        + (", with a term in 1/d²" if fit in curves else "")
+        for activation, points, fit in zip(found, averages, used, strict=False)
     ]
     return Judgement(
         verdict,
         f"log(transformer / equivalent) at d = {', '.join(map(str, sizes))}: {'; '.join(shown)}",
         "0 in the limit",
-        f"{tests} Student tests at familywise level {LEVEL:g} on a in a + b/d: the averages, known "
-        f"to {known:.2f}, and {len(several)} {what}, known to {single:.2f}; refuted if a + b/d + "
-        "c/d² has no limit 0 either",
+        f"{tests} Student tests at familywise level {LEVEL:g} on a in a + b/d, and in a + b/d + "
+        f"c/d² where c is not 0: the averages, known to {known:.2f}, and {len(several)} {what}, "
+        f"known to {single:.2f}; refuted if the second has no limit 0 either",
         "" if resolution.suffices and verdict != UNDECIDED else still_open(view),
         *at_dimensions(sizes),
         resolution,

@@ -18,8 +18,19 @@ class Extrapolated(NamedTuple):
     """The limit of a polynomial in 1/d, and how far it may be off by chance."""
 
     limit: Estimate
-    allowed: float  # standard errors times their number
+    highest: Estimate  # the coefficient of the highest power
     coefficients: tuple[float, ...]  # of 1/d, 1/d^2 and so on
+    threshold: float  # standard errors that chance allows
+
+    @property
+    def allowed(self) -> float:
+        """How far the limit may be off."""
+        return self.threshold * self.limit.standard_error
+
+    @property
+    def is_bent(self) -> bool:
+        """Whether the highest power is there beyond chance."""
+        return abs(self.highest.value) > self.threshold * self.highest.standard_error
 
     @property
     def vanishes(self) -> bool:
@@ -49,24 +60,34 @@ def extrapolated(
     inverse = np.linalg.pinv(scaled / norms) / norms[:, None]
     found = inverse @ (np.array([point.value for point in points]) / errors)
     freedom = results.freedom(points)
-    limit = Estimate(float(found[0]), float(np.linalg.norm(inverse[0])), freedom + 1)
-    allowed = student_threshold(freedom, comparisons) * limit.standard_error
-    return Extrapolated(limit, allowed, tuple(map(float, found[1:])))
+    limit, highest = (
+        Estimate(float(found[k]), float(np.linalg.norm(inverse[k])), freedom + 1) for k in (0, -1)
+    )
+    threshold = student_threshold(freedom, comparisons)
+    return Extrapolated(limit, highest, tuple(map(float, found[1:])), threshold)
 
 
-def verdict_of(straight: Sequence[Extrapolated], curved: Sequence[Extrapolated]) -> Verdict:
-    """Whether all limits are 0: refuted only where a term in 1/d² does not explain the departure.
+def decided(
+    straight: Sequence[Extrapolated], curved: Sequence[Extrapolated]
+) -> tuple[Verdict, list[Extrapolated]]:
+    """Whether all limits are 0, and the fits that say so.
+
+    The line in 1/d is used where the points lie on one up to chance, and the fit with a term in
+    1/d² where they do not. A limit of a line is refuted only where that term does not explain it.
 
     Parameters
     ----------
     straight, curved
         The fits of the same points without and with a term in 1/d².
     """
-    if all(fit.vanishes for fit in straight):
-        return "holds"
-    lines_and_curves = zip(straight, curved, strict=True)
-    beyond = any(not line.vanishes and not curve.vanishes for line, curve in lines_and_curves)
-    return "fails" if beyond else UNDECIDED
+    pairs = list(zip(straight, curved, strict=True))
+    used = [curve if curve.is_bent else line for line, curve in pairs]
+    if all(fit.vanishes for fit in used):
+        return "holds", used
+    refuted = any(
+        not fit.vanishes and not curve.vanishes for fit, curve in zip(used, curved, strict=True)
+    )
+    return "fails" if refuted else UNDECIDED, used
 
 
 def with_common_relative_error(points: Sequence[Estimate]) -> list[Estimate]:
