@@ -58,7 +58,7 @@ def with_log_labels(spec: dict[str, Any], given: list[Any] | None = None) -> dic
 
 def label_expression(low: float, high: float) -> str:
     """The Vega expression of a label on a log axis from `low` to `high`."""
-    text = "datum.label" if low >= SHORTEST and high <= LONGEST else _power()
+    text = "datum.label" if low >= SHORTEST and high <= LONGEST else power_label()
     digits = _digits(low, high)
     if len(digits) == 9:
         return text
@@ -76,7 +76,7 @@ def _digits(low: float, high: float) -> tuple[int, ...]:
     return (1, 2, 5) if first <= last and len(round_ones) > 1 else tuple(range(1, 10))
 
 
-def _power() -> str:
+def power_label() -> str:
     """A power of ten with its exponent raised; 5·10⁻² where the digit is not 1."""
     size = f"abs({EXPONENT})"
     tens = f"({size} > 9 ? {SUPERSCRIPTS}[floor({size} / 10)] : '')"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attnlab.drawing.chart_data import chart_data
+from attnlab.drawing.log_axes import power_label
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Figure, View
 from attnlab.random.study import grids, results
@@ -91,7 +92,12 @@ def _draw(title: str, colour: str = "model") -> Callable[[Rows], Drawn]:
         log = alt.Scale(type="log", nice=False)
         error = alt.Y("error:Q", title="in-context error", scale=log)
         hue = (
-            alt.Color("ridge:O", title="λ", scale=alt.Scale(scheme="viridis"))
+            alt.Color(
+                "ridge:O",
+                title="λ",
+                scale=alt.Scale(scheme="viridis"),
+                legend=alt.Legend(labelExpr=power_label()),
+            )
             if colour == "ridge"
             else alt.Color("model:N", title=None)
         )
