@@ -35,7 +35,7 @@ class ShippedNetworks:
     """The networks of one file. Their matrices are read when they are used.
 
     `losses` are the recorded ones by "<law>/<run>/<depth>": the adjusted loss, its standard error,
-    the largest loss of a sequence, and what the most extreme of two million further sequences add
+    the largest loss of a sequence, and what the most extreme of 17 million further sequences add
     to the mean (`scripts/axis_tails.py`). `provenance` describes how the networks were trained.
     """
 
