@@ -92,7 +92,7 @@ def trained(member, heads, error, least, angle, size):
     more = 1 + 0.005 * member
     return TrainedRow(
         member, heads, size, error * more, 0.0005 * error, least * more, least, angle, 1.0,
-        angle - 0.1 * member, 200.0, 200.0 * more, 4, "trained for 800 steps",
+        angle - 0.1 * member, 1000.0, 1000.0 * more, 4, "trained for 800 steps",
     )  # fmt: skip
 
 

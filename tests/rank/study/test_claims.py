@@ -16,10 +16,12 @@ CORRECTED = {
     "theorem-2-informal",
     "theorem-4-decay",
     "equation-10",
+    "heads-times-rank",
     "library-defaults",
     "figure-1-eighty-times",
 }
 REFUTED = {"stream-never-repeats"}
+ABOUT_MODELS = ("heads-times-rank", "small-ranks")  # a sample of published sizes
 OPEN = {"conjecture-8"}  # no trained network confirms it
 NOT_QUICK = {
     "figure-1-sufficient": "standard",
@@ -69,12 +71,12 @@ def test_the_page_shows_the_verdicts_of_the_ledger():
 
 def test_a_smaller_setting_says_what_is_smaller():
     for one in ledger(study, evidence.view("quick")):
-        if one.grade == "smaller setting":
+        if one.grade == "smaller setting" and one.id not in ABOUT_MODELS:
             assert "d = " in one.differs
             assert "steps" in one.differs
             assert one.id == "expressivity" or "2 seeds" in one.differs
     at_paper = ledger(study, evidence.view("paper"))
-    assert {one.id for one in at_paper if one.smaller} == {"expressivity"}
+    assert {one.id for one in at_paper if one.smaller} == {"expressivity", *ABOUT_MODELS}
 
 
 @pytest.mark.parametrize(
@@ -247,6 +249,8 @@ NOTHING_TO_BREAK = {
     "stream-never-repeats",  # it fails; its test is below
 }
 NEEDS_PAPER = {
+    "biases-little-effect",
+    "figure-4-low-rank",
     "figure-1-depth",
     "figure-1-deep-low-rank",
     "figure-1-memorised",

@@ -13,6 +13,7 @@ from attnlab.rank.study.claims_training import GAIN, ONE_HEAD, SOFT
 from attnlab.rank.study.results import FACTOR, held_out
 from attnlab.rank.theory.full_rank import softmax_limit
 from attnlab.rank.theory.lower_bound import lower_bound
+from attnlab.rank.theory.public_sizes import PUBLIC_SIZES
 from tests.rank.study import evidence
 from tests.rank.study.changed_evidence import cells, changed, entry, full, is_built, low
 
@@ -29,6 +30,17 @@ def at(kind, field, when, value):
     return lambda view, off: changed(
         view, kind, when, config={field: lambda c, old: value(view, c, 2 * off)}
     )
+
+
+def most_models(field, value):
+    """More than half of the published models changed, by twice the resolution."""
+
+    def broken(view, off):
+        models = list(PUBLIC_SIZES)
+        chosen = models[: round((0.5 + 2 * off) * len(models))]
+        return changed(view, "sizes", **{field: lambda v, row: value if row.model in chosen else v})
+
+    return broken
 
 
 def worst_full(view, c):
@@ -294,6 +306,8 @@ BREAKS = {
             ),
         ),
     ),
+    "heads-times-rank": ("quick", most_models("share", 3.0)),
+    "small-ranks": ("quick", most_models("rank", 512)),
     "replayed-stream": (
         "quick",
         lambda view, off: changed(

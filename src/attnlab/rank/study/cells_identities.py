@@ -17,6 +17,7 @@ from attnlab.lab.cell import CellKind, Outcome, seed_of
 
 D, N, RANK, SOURCES = 8, 6, 3, 4
 VOTES = (1, 3, 9, 31, 127)
+SHARPER = (1.0, 10.0, 100.0, 1e3, 1e4)
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,14 @@ def _source_order(rng: np.random.Generator) -> float:
 
 
 def _hardmax(rng: np.random.Generator) -> float:
+    """How far c scores are beyond (N - 1) e^(-c gap) from their hardmax, as c grows."""
     scores = rng.standard_normal(N)
-    sharp = 60 / np.diff(np.sort(scores))[-1]  # the second score is e^-60 of the first
-    return float(np.abs(_softmax(sharp * scores) - (scores == scores.max())).max())
+    gap = np.diff(np.sort(scores))[-1]
+    beyond = [
+        np.abs(_softmax(c * scores) - (scores == scores.max())).max() - (N - 1) * np.exp(-c * gap)
+        for c in SHARPER
+    ]
+    return float(max(beyond).clip(0.0))
 
 
 def _neighbour_order(rng: np.random.Generator) -> float:
@@ -180,7 +186,7 @@ def _thresholds(rng: np.random.Generator, shift: Callable[[np.ndarray], float]) 
 IDENTITIES: dict[str, Callable[[np.random.Generator], float]] = {
     "attention ignores the order of targets": _target_order,
     "attention follows the order of sources": _source_order,
-    "a sharp softmax is the hardmax": _hardmax,
+    "softmax of c scores is within (N − 1) exp(−c gap) of the hardmax": _hardmax,
     "the neighbour ignores the order of points": _neighbour_order,
     "the neighbour follows rotations": _neighbour_rotation,
     "the biased neighbour ignores the order of points": _biased_order,
@@ -192,4 +198,4 @@ IDENTITIES: dict[str, Callable[[np.random.Generator], float]] = {
 }
 ROUNDING = 64 * D * N * math.ulp(1.0)
 
-identities = CellKind("rank_identities", Identities, IdentityRow, run_identities, version=2)
+identities = CellKind("rank_identities", Identities, IdentityRow, run_identities, version=3)

@@ -113,5 +113,5 @@ def run_library_rules(config: LibraryRules) -> Outcome[LibraryRow]:
 
 
 decay = CellKind("rank_decay", DecayCurve, DecayRow, run_decay)
-sizes = CellKind("rank_sizes", PublicSizes, SizeRow, run_sizes)
+sizes = CellKind("rank_sizes", PublicSizes, SizeRow, run_sizes, version=2)
 library_rules = CellKind("rank_library_rules", LibraryRules, LibraryRow, run_library_rules)

@@ -169,8 +169,8 @@ def _expressivity(view: View) -> Judgement:
         + f" (H = {', '.join(str(c.heads) for c in configs)}, d = {configs[0].d}, best seed)",
         "no less than half of the error from random weights, and above (B) = " + listed(bounds),
         f"a factor of a half, our choice; {z:.2f} standard errors against the bound",
-        "Training starts at the best rank-1 heads that L-BFGS finds, so that a better optimiser "
-        "would not help.",
+        "Training starts at the best rank-1 heads that L-BFGS finds. Where it ends above random "
+        "starts, this says only that it does not help, not what rank-1 heads can express at best.",
         grade="smaller setting",
         differs=f"d = {configs[0].d}, rank 1, {configs[0].steps} steps",
         resolution=Resolution(
@@ -226,8 +226,8 @@ CLAIMS = (
     Claim(
         "expressivity",
         "requested by reviewers of the paper",
-        "Low rank is limited by what it can express: training from the best construction does not "
-        "do better.",
+        "Training of rank-1 heads from the best construction does not reach half of the error that "
+        "it reaches from random weights, so that the start is not what limits low rank.",
         _expressivity,
         ("pair",),
         ours=True,

@@ -54,6 +54,7 @@ def _length_low(view: View) -> Judgement:
     contrasts = [Contrast(many[rank], few[rank]) for rank in low]
     verdicts: set[Verdict] = {one.verdict for one in contrasts}
     verdict: Verdict = verdicts.pop() if len(verdicts) == 1 else UNDECIDED
+    verdict = refuted(view) if verdict == "fails" else verdict
     return Judgement(
         verdict,
         f"N = {lengths[0]} to {lengths[-1]}: "

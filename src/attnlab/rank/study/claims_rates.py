@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View, all_of
-from attnlab.rank.study import grids, published
+from attnlab.rank.study import grids
 from attnlab.rank.study.results import (
     FACTOR,
     LINE,
@@ -21,6 +21,7 @@ from attnlab.rank.study.results import (
     beyond_scale,
     contrast,
     held_out,
+    larger,
 )
 from attnlab.stats import normal_threshold
 
@@ -53,7 +54,6 @@ def _ranks_and_depth(view: View) -> Judgement:
     d = grids.PANELS[view.scale].base.d
     parts: list[tuple[Verdict, Resolution]] = []
     shown: list[str] = []
-    one, three = (published.FIGURE_1[layers, "d²"][0] for layers in (1, 3))
     for layers in DEEP:
         best = best_rates(view, layers)
         shown.append(f"L = {layers}: {_shown(best)}")
@@ -62,7 +62,7 @@ def _ranks_and_depth(view: View) -> Judgement:
         parts.append((ranks.verdict, ranks.resolution))
         for rank, deep in low.items():
             shallow = held_out(view, grids.encoder_cell(view.scale, view.seed, rank=rank))
-            parts.append(_smaller(deep, shallow, math.log(one / three)))
+            parts.append(larger(shallow, deep))
             shown.append(f"one layer {shallow.mean:.3f} (r = {rank})")
     verdict, seen = all_of(parts)
     return Judgement(
@@ -74,18 +74,6 @@ def _ranks_and_depth(view: View) -> Judgement:
         resolution=seen,
         **PAPER_SETTING,
     )
-
-
-def _smaller(deep: HeldOut, shallow: HeldOut, published_gap: float) -> tuple[Verdict, Resolution]:
-    """Whether the deep error is the smaller one; the published gap is that of the logarithms."""
-    unit = "of the logarithm of the ratio of errors"
-    allowed = math.hypot(shallow.allowed, deep.allowed)
-    if deep.best > shallow.worst + allowed:
-        found = math.log(deep.best / shallow.worst)
-        return "fails", Resolution(math.log1p(allowed / shallow.worst), found, unit)
-    verdict: Verdict = "holds" if deep.worst + allowed < shallow.best else UNDECIDED
-    hidden = allowed / shallow.best if shallow.errors else math.inf
-    return verdict, Resolution(hidden, published_gap, unit)
 
 
 def _five_layers(view: View) -> Judgement:

@@ -99,7 +99,8 @@ def _remark_5(view: View) -> Judgement:
         f"weights, at {len(rows)} sizes; exp({alone.log_heads:.0f}) heads at d = 64, r = 1",
         "at least exp(c₁ (d − r)) / (c₂ d²) heads, with no bound on the weights",
         "exact: the lower bound at b = (0, 0), in which no weight occurs",
-        "The conjecture of the remark is true, with the same constants as the theorem.",
+        "So the conjecture of the remark is true at these sizes, with the same constants as the "
+        "theorem; docs/rank.md has the argument.",
         grade="exact",
     )
 
@@ -160,8 +161,8 @@ CLAIMS = (
     Claim(
         "theorem-4-layer",
         "ours, about Theorem 4",
-        "On the law of Theorem 4 with b = (0, 0) the error of a layer is d times that on unit "
-        "vectors.",
+        "On the law of Theorem 4 with b = (0, 0) the error of a layer of hardmax heads is d times "
+        "that on unit vectors.",
         _layer,
         ours=True,
     ),

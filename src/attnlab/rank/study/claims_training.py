@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.study import Claim, Judgement, Missing, Resolution, Verdict, View, all_of
+from attnlab.lab.study import Claim, Judgement, Missing, Resolution, Verdict, View, all_of, openness
 from attnlab.rank.study import grids, panels, published
 from attnlab.rank.study.results import (
     FACTOR,
@@ -25,7 +25,7 @@ from attnlab.rank.study.results import (
 PAPER = "Amsel, Yehudai, Bruna"
 NEAR, FAR = 160.0, 135.0  # degrees to I; the published angles are above 168
 ONE_HEAD = 175.0  # of one head; the published angle is 179.6
-SOFT, HARD = 0.25, 0.5  # error that the softness of a head leaves
+SOFT, HARD = 0.05, 0.25  # error that the softness of a head leaves; the first is `ACCURATE`
 GAIN = 0.2  # the published additive encodings gain 0.16 and 0.15, which the text calls no help
 
 
@@ -71,7 +71,13 @@ def _identity(view: View) -> Judgement:
         f"above {ONE_HEAD:g}° for one head and above {NEAR:g}° for more, our choice; a random "
         f"matrix has 90° ± {math.degrees(1 / d):.1f}°",
         LONGER,
-        resolution=Resolution(_between(angles), 180 - NEAR, "degrees"),
+        resolution=max(
+            (
+                Resolution(max(a) - min(a), 180 - (ONE_HEAD if heads == 1 else NEAR), "degrees")
+                for heads, a in angles.items()
+            ),
+            key=openness,
+        ),
         **setting(view, list(cells.values()), lacks),
     )
 

@@ -16,6 +16,7 @@ from attnlab.stats import Estimate, agree, normal_threshold
 UNDECIDED: Verdict = "undecided at this scale"
 FACTOR = 2.0
 OF_ERROR = "of the error"
+OF_LOG = "of the logarithm of the ratio of errors"
 HALF = 0.5  # of a law: a network whose error is off by so much is another one
 WIDE = 1.1  # of the best seed: worse seeds are shown
 LINE = (
@@ -98,6 +99,24 @@ def held_out(view: View, cell: Cell) -> HeldOut:
     )
 
 
+def larger(above: HeldOut, below: HeldOut, factor: float = 1.0) -> tuple[Verdict, Resolution]:
+    """Whether every seed of one side has more than `factor` times the error of the other's seeds.
+
+    It holds where all pairs of seeds say so, and fails where no seed of the first side is worse
+    than any of the second. The seeds are in the verdict; what held-out samples leave open is
+    compared with the distance from the line that was found. Where all members of both sides
+    diverged, or the seeds overlap, nothing is decided.
+    """
+    hidden = math.hypot(above.sampling, below.sampling)
+    if above.errors and above.best > factor * below.worst:
+        found = math.log(above.best) - math.log(factor * below.worst)
+        return "holds", Resolution(hidden, found, OF_LOG)
+    if above.errors and not above.diverged and above.worst <= below.best:
+        found = math.log(factor * below.best) - math.log(above.worst)
+        return "fails", Resolution(hidden, found, OF_LOG)
+    return UNDECIDED, Resolution(math.inf, math.log(FACTOR), OF_LOG)
+
+
 @dataclass(frozen=True)
 class Contrast:
     """Whether one group of configurations has clearly larger errors than another."""
@@ -108,23 +127,12 @@ class Contrast:
     @property
     def verdict(self) -> Verdict:
         """As `LINE` says."""
-        if FACTOR * self.better.worst < self.worse.best:
-            return "holds"
-        return "fails" if self.worse.worst <= self.better.best else UNDECIDED
+        return larger(self.worse, self.better, FACTOR)[0]
 
     @property
     def resolution(self) -> Resolution:
-        """Seeds and samples could hide a ratio that is smaller by this; equal errors are log 2.
-
-        Of a refutation, which every seed has to confirm, the samples alone count, and the ratio
-        that was found.
-        """
-        hidden, limit = self.worse.spread + self.better.spread, math.log(FACTOR)
-        if self.verdict == "fails":
-            hidden = math.hypot(self.worse.sampling, self.better.sampling)
-            if self.better.errors:
-                limit += math.log(self.better.best / self.worse.worst)
-        return Resolution(hidden, limit, "of the logarithm of the ratio of errors")
+        """What `larger` says that its samples resolve."""
+        return larger(self.worse, self.better, FACTOR)[1]
 
 
 def contrast(worse: Sequence[HeldOut], better: Sequence[HeldOut]) -> Contrast:

@@ -56,7 +56,7 @@ INTRODUCTION = (
         "sentence",
         "Trained transformers of full rank learn the target and find the construction of Fact 1; "
         "low rank does not; H = 2 can be much worse than H = 1.",
-        ("figure-1-necessary", "figure-2-identity", "figure-1-one-head"),
+        ("figure-1-necessary", "figure-1-sufficient", "figure-2-identity", "figure-1-one-head"),
     ),
     Statement(
         "related-work",

@@ -1,6 +1,8 @@
-"""Width, heads and rank of published transformers: nearly all choose H r = d.
+"""Width, heads and rank of published transformers: most choose H r = d.
 
-Source: Amsel, Yehudai, Bruna (arXiv 2407.16153), Appendix A, and the models' own settings.
+Source: Amsel, Yehudai, Bruna (arXiv 2407.16153), Appendix A, and the models' own papers and
+settings: BERT (arXiv 1810.04805), T5 (1910.10683), GPT-3 (2005.14165), PaLM (2204.02311), Mistral
+(2310.06825).
 """
 
 import math
@@ -36,8 +38,15 @@ class Sizes:
 
 PUBLIC_SIZES = {
     "Vaswani et al. 2017": Sizes(512, 8, 64),
+    "BERT-large": Sizes(1024, 16, 64),
+    "T5-base": Sizes(768, 12, 64),
+    "T5-3B": Sizes(1024, 32, 128),
+    "T5-11B": Sizes(1024, 128, 128),
+    "GPT-3 175B": Sizes(12_288, 96, 128),
+    "PaLM-540B": Sizes(18_432, 48, 256),
     "LLaMA-65B": Sizes(8192, 64, 128),
     "GPT-NeoX-20B": Sizes(6144, 64, 96),
+    "Mistral-7B": Sizes(4096, 32, 128),
     "Qwen2.5-7B": Sizes(3584, 28, 128),
     "Gemma-3-4B": Sizes(2560, 8, 256),
 }
