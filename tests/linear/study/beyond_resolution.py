@@ -6,6 +6,7 @@ Each entry maps r, in the unit of the claim, to changes of the rows (`rows.chang
 from collections.abc import Callable
 
 from attnlab.linear.study import claims_tuned, grids
+from attnlab.linear.study.claims_models import CONVERGED
 from attnlab.linear.study.table_1 import COMPARED, PAPER, UNIFORM
 from tests.linear.study.rows import (
     BAYES,
@@ -80,8 +81,30 @@ def _between(row, share: float) -> float:
     return share * profile_value("DIAG", row.layers, row.layers // 2, row.sigma)
 
 
-def _above_adarr(r: float, config) -> float:
-    return (1 + 2 * r) * PAPER["ADARR", 0, config.noise] + 1e-9
+def _still_falling(r: float) -> Changes:
+    """The deepest networks below those of one layer less, by more than the line."""
+
+    def value(config, row):
+        model = "FULL" if row.model == "FULL" else "DIAG"
+        return (1 - CONVERGED - 2 * r) * network_value(model, config.noise, row.layers - 1)
+
+    def deepest(config, row):
+        return row.layers == (8 if config.noise == grids.U5 else 7)
+
+    diag = losses("training", lambda c, row: c.family == "diag" and deepest(c, row), value)
+    return [*diag, *losses("full_evaluation", deepest, value)]
+
+
+def _full_below_diag(r: float, low: float, high: float) -> Changes:
+    """FULL on {1,3} below DIAG between two noise levels."""
+
+    def change(config, row):
+        hit = config.noise == grids.TWO and row.sigma is not None and row.layers == row.read == 7
+        if not hit or not low < row.sigma < high:
+            return {}
+        return {"loss": (1 - 2 * r) * profile_value("DIAG", 7, 7, row.sigma)}
+
+    return [("full_evaluation", change)]
 
 
 def tuned_id(law: str) -> str:
@@ -156,10 +179,7 @@ BEYOND: dict[str, Callable[[float], Changes]] = {
     "iterative-adarr": lambda r: [
         ("iterations", lambda c, row: {"loss": (1 + 2 * r) * 0.068} if row.steps > 30 else {})
     ],
-    "fewer-than-ten-layers": lambda r: [
-        *losses("training", of_family("diag"), lambda c, row: _above_adarr(r, c)),
-        *losses("full_evaluation", lambda c, row: True, lambda c, row: _above_adarr(r, c)),
-    ],
+    "fewer-than-ten-layers": _still_falling,
     **{
         claim.id: lambda r, claim=claim: losses(
             "training",
@@ -173,16 +193,8 @@ BEYOND: dict[str, Callable[[float], Changes]] = {
         lambda c, row: c.noise == grids.TWO and row.layers == 7,
         lambda c, row: (1 + 2 * r) * network_value("DIAG", grids.TWO, 7),
     ),
-    "two-levels-diag-extrapolates": lambda r: [
-        (
-            "full_evaluation",
-            lambda c, row: (
-                {"loss": (1 - 2 * r) * profile_value("DIAG", 7, 7, 4)}
-                if (c.noise, row.layers, row.read, row.sigma) == (grids.TWO, 7, 7, 4)
-                else {}
-            ),
-        )
-    ],
+    "two-levels-diag-interpolates": lambda r: _full_below_diag(r, 1, 3),
+    "two-levels-diag-extrapolates": lambda r: _full_below_diag(r, 3, 9),
     "three-levels-rough": lambda r: [
         (
             "full_evaluation",
@@ -224,7 +236,7 @@ BEYOND: dict[str, Callable[[float], Changes]] = {
     "figure-6": lambda r: level(
         "baselines",
         "ADARR",
-        lambda row: (0.1 + 2 * r) * 0.6 * row.sigma + 0.11 if row.sigma == 3 else None,
+        lambda row: (0.1 + 2 * r) * 3.2 + 0.11 if row.sigma == 3 else None,
     ),
     "figure-7-gd": lambda r: reads(
         lambda row: (

@@ -13,6 +13,7 @@ from tests.linear.study import rows as invented_rows
 
 OWN = (
     "found-algorithm",
+    "found-algorithm-together",
     "table-1-full",
     "full-paper-recipe",
     "diag-paper-recipe",
@@ -46,14 +47,19 @@ def entry_of(claim_id, *changes, scale="standard"):
     return entry
 
 
+def known(loss):
+    """A loss without a heavy tail."""
+    return {"loss": loss, "error": 0.004 * loss}
+
+
 def profile(config, row):
     """Figure 7 as the paper describes it: low noise improves first, high noise ends worse."""
     if row.sigma is None or config.noise != grids.U5 or row.layers < 3:
         return {}
     if row.sigma <= 1:
-        return {"loss": 0.5 / (1 + row.read)}
+        return known(0.5 / (1 + row.read))
     if row.sigma >= 4:
-        return {"loss": 0.5 if row.read < row.layers else 0.6}
+        return known(0.5 if row.read < row.layers else 0.6)
     return {}
 
 
@@ -93,10 +99,14 @@ def comparable(claim_id):
 ALIKE = comparable("full-diag-uniform")
 
 
+OPEN = {"found-algorithm"}  # only training without one part can confirm it
+
+
 @pytest.mark.parametrize("claim_id", OWN)
 def test_claims_hold_where_the_paper_is_right(claim_id):
     entry = entry_of(claim_id, ALIKE)
-    assert entry.verdict == "holds", (entry.measured, entry.note)
+    expected = "undecided at this scale" if claim_id in OPEN else "holds"
+    assert entry.verdict == expected, (entry.measured, entry.note)
     check_evidence([entry])
 
 
@@ -119,13 +129,15 @@ def adarr(by):
 
 
 def table(by):
-    """One cell of FULL above the paper's value."""
+    """The cell of four layers on U(0,5) missed by FULL of every recipe, by DIAG and by AXIS."""
+
+    def hit(config, row):
+        return config.noise == grids.U5 and whole(config, row) and row.layers == 4
 
     def change(config, row):
-        hit = config.noise == "uniform:3" and whole(config, row) and row.layers == 5
-        return {"loss": (1 + by) * PAPER["FULL", 5, "uniform:3"]} if hit else {}
+        return known((1 + by) * PAPER["FULL", 4, grids.U5]) if hit(config, row) else {}
 
-    return "full_evaluation", change
+    return [(kind, change) for kind in ("full_evaluation", "training", "reference")]
 
 
 def recipe(name, model="FULL"):
@@ -146,7 +158,7 @@ def recipe(name, model="FULL"):
 def figure_7(by):
     def change(config, row):
         hit = row.sigma is not None and row.sigma >= 4 and row.read == row.layers
-        return {"loss": 0.5 * math.exp(-by)} if hit else {}
+        return known(0.5 * math.exp(-by)) if hit else {}
 
     return "full_evaluation", change
 
@@ -156,8 +168,17 @@ def algorithm(by):
     return "ablation", lambda c, r: {"value": -by * r.value} if r.quantity == "momentum" else {}
 
 
+def together(by):
+    """A factor of y that grows with the noise."""
+    return (
+        "ablation",
+        lambda c, r: {"value": 1.1 + 0.08 * by * r.sigma} if r.quantity == "factor" else {},
+    )
+
+
 BROKEN = {
     "found-algorithm": algorithm,
+    "found-algorithm-together": together,
     "table-1-full": table,
     "full-paper-recipe": recipe("paper"),
     "diag-paper-recipe": recipe("paper-diag", "DIAG"),
@@ -185,11 +206,17 @@ BROKEN = {
 }
 
 
+def broken(claim_id, by):
+    """The changes that break a claim."""
+    changes = BROKEN[claim_id](by)
+    return changes if isinstance(changes, list) else [changes]
+
+
 @pytest.mark.parametrize("claim_id", OWN)
 def test_a_departure_of_twice_the_resolution_is_noticed(claim_id):
     found = entry_of(claim_id, ALIKE)
     assert found.resolution is not None
-    entry = entry_of(claim_id, ALIKE, BROKEN[claim_id](2 * found.resolution.value))
+    entry = entry_of(claim_id, ALIKE, *broken(claim_id, 2 * found.resolution.value))
     assert entry.verdict == "fails", (entry.measured, entry.note)
 
 
@@ -215,7 +242,7 @@ def test_a_network_that_diverged_is_not_reached_and_is_named():
         steady_starts=0,
     )
     entry = entry_of("table-1-full", lost)
-    assert entry.verdict == "fails"
+    assert entry.verdict == "undecided at this scale"
     assert "1 diverged" in str(entry.measured)
     assert "U(0,3) L = 7" in entry.note
 
@@ -229,8 +256,7 @@ def test_networks_of_fewer_steps_refute_nothing(claim_id):
     few = fields("full_evaluation", steps_trained=1000)
     found = entry_of(claim_id, ALIKE)
     assert found.resolution is not None
-    broken = BROKEN[claim_id](2 * found.resolution.value)
-    entry = entry_of(claim_id, ALIKE, few, broken)
+    entry = entry_of(claim_id, ALIKE, few, *broken(claim_id, 2 * found.resolution.value))
     assert entry.verdict == "undecided at this scale"
     assert entry.grade == "smaller setting"
     check_evidence([entry])

@@ -12,6 +12,7 @@ from attnlab.lab.study import View
 from attnlab.random.study import grids, panels
 from attnlab.random.study.cells import Fitted, LawPoint, problem_of
 from attnlab.random.study.cells_checks import DistanceFound
+from attnlab.random.study.gaussian_floor import Floor, gaussian_pairs
 from attnlab.random.theory.law import law
 
 SCALE, SEED = "paper", 0
@@ -69,12 +70,26 @@ def law_rows(config):
 
 
 def distance_rows(config):
-    """Distances that vanish as 1/d."""
+    """Distances that vanish as 1/d, beside those of Gaussian samples."""
     kurtosis = 40 / config.d + 100 / config.d**2
-    rows = {"lemma-1": kurtosis, "rescaled": 0.0, "corollary-2": kurtosis}
+    rows = {
+        "lemma-1": (kurtosis, Floor(FLOOR, 0.0)),
+        "rescaled": (0.0, Floor(FLOOR, 0.0)),
+        "corollary-2": (kurtosis, gaussian_pairs(config.prompts)),
+    }
     return [
-        DistanceFound(name, FLOOR + 0.017 * k, 4e-4, k, 0.02 * kurtosis, k / 3, 0.01 * k, 16, FLOOR)
-        for name, k in rows.items()
+        DistanceFound(
+            statement=name,
+            kolmogorov=math.hypot(0.017 * k, floor.kolmogorov),
+            kolmogorov_error=1e-4,
+            kurtosis=math.hypot(k, floor.kurtosis),
+            kurtosis_error=0.02 * kurtosis,
+            norm_variance=k / 3,
+            norm_variance_error=0.01 * k,
+            samples=16,
+            floor=FLOOR,
+        )
+        for name, (k, floor) in rows.items()
     ]
 
 

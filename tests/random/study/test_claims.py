@@ -4,16 +4,25 @@ No test here simulates anything: `ideal` has rows of the paper scale that follow
 `recorded` a run of the quick scale. `test_smoke` runs the whole study at a very small scale.
 """
 
-import dataclasses
 import math
 
 import pytest
 
-from attnlab.lab.ledger import judge, ledger
+from attnlab.lab.ledger import ledger
 from attnlab.random.study import grids, study
 from tests.docs.tables import check_table
 from tests.lab.statement_checks import check_evidence, check_no_flip, check_statements
 from tests.random.study.changes import changed, crossed, fitted, shifted, table, times, to
+from tests.random.study.judging import (
+    MLP,
+    UNDECIDED,
+    at_psi,
+    at_tau,
+    drawn,
+    entry_of,
+    rescaled,
+    verdict,
+)
 
 FAILS = {  # in the limit laws, and at the sizes of the paper
     "fig-1b-little-gained",
@@ -23,6 +32,8 @@ FAILS = {  # in the limit laws, and at the sizes of the paper
     "fig-2b-falls-with-width",
     "fig-2b-moderate-overparameterisation",
 }
+ON_THE_LINE = {"fig-2a-mlp-gains-beyond"}  # the laws' smallest gain is about a slight one
+FIGURES = ("1a", "1b", "2a", "2b", "2c")
 UNDECIDED_AT_QUICK = {
     "corollary-2",
     "lu-icl",
@@ -38,10 +49,8 @@ UNDECIDED_AT_QUICK = {
     "refinement-degree-2",
     "refinement-degree-4",
     "small-degree-suffices",
-    "theorem-3-fig-1a",
-    "theorem-3-fig-2a",
-    "theorem-3-fig-2b",
-    "theorem-3-fig-2c",
+    *(f"theorem-3-fig-{figure}" for figure in FIGURES),
+    *(f"refinement-fig-{figure}" for figure in FIGURES),
     "sign-beyond-theorem-3",
     "fig-1a-relu-beats-linear",
     "fig-1a-tanh-hardly",
@@ -51,58 +60,39 @@ UNDECIDED_AT_QUICK = {
     "nonlinear-target-gains",
     "fig-2a-falls-with-length",
     "fig-2a-mlp-gains-beyond",
+    "double-descent-regularised",
+    "fig-2c-more-stable",
     "refinement-agrees",
     "refinement-idg",
 }
-MLP = "relu|tanh"
-EQUIVALENT = "relu r=1|tanh r=1|relu r=2|tanh r=2|relu r=4|tanh r=4"
-
-
-def entry_of(claim_id, view):
-    (claim,) = [claim for claim in study.claims if claim.id == claim_id]
-    entry = judge(study, claim, view)
-    assert not entry.broken, entry.note
-    return entry
-
-
-def verdict(claim_id, view):
-    return entry_of(claim_id, view).verdict
-
-
-def rescaled(config, row):
-    return config.panel == "size" and config.rescale and row.model in ("relu", "tanh")
-
-
-def drawn(config, row):
-    return config.panel == "size" and not config.rescale and row.model in ("relu", "tanh")
 
 
 def distance(statement, field="kurtosis"):
     """A distance that tends to twice the resolution instead of 0, in the unit that is stated."""
 
     def broken(seen, view):
-        rows = view.rows(grids.distances(view.scale, view.seed)[0])
-        first = next(row for row in rows if row.statement == statement)
         of_statement = lambda config, row: row.statement == statement  # noqa: E731
+        limit = 2 * seen.value
         if "Kolmogorov" in seen.unit:
-            limit = 2 * seen.value * math.sqrt(first.kolmogorov**2 - first.floor**2)
             moved = {"kolmogorov": lambda row: math.hypot(row.kolmogorov, limit)}
         else:
-            limit = 2 * seen.value * getattr(first, field)
             moved = {field: lambda row: getattr(row, field) + limit}
         return [to("gaussianity", of_statement, **moved)]
 
     return broken
 
 
-def at_psi(*psis):
-    return lambda config, row: row.width and round(row.width / row.n, 2) in psis
+def strongest_at(psi):
+    return lambda config, row: row.ridge == 10 and at_psi(psi)(config, row)
 
 
-def at_tau(*taus):
-    return lambda config, row: round(row.n / (config.d * (config.d + 1)), 1) in taus
-
-
+IN_FIGURE = {
+    "1a": fitted("n", MLP),
+    "1b": fitted("n", MLP, "tanh"),
+    "2a": fitted("length", MLP),
+    "2b": fitted("width", MLP),
+    "2c": fitted("ridge", "relu"),
+}
 EVERY_DIMENSION = fitted("width", MLP), fitted("degrees", MLP)
 TWICE = {  # what is changed by twice the resolution of the claim: f(resolution, view) -> changes
     "lemma-1": distance("lemma-1"),
@@ -126,11 +116,11 @@ TWICE = {  # what is changed by twice the resolution of the claim: f(resolution,
     "refinement-degree-1": lambda seen, view: shifted(seen, fitted("width", MLP)),
     "refinement-degree-2": lambda seen, view: shifted(seen, fitted("width", MLP)),
     "refinement-degree-4": lambda seen, view: shifted(seen, fitted("width", MLP)),
-    "theorem-3-fig-1a": lambda seen, view: shifted(seen, fitted("n", MLP)),
-    "theorem-3-fig-1b": lambda seen, view: shifted(seen, fitted("n", MLP, "tanh")),
-    "theorem-3-fig-2a": lambda seen, view: shifted(seen, fitted("length", MLP)),
-    "theorem-3-fig-2b": lambda seen, view: shifted(seen, fitted("width", MLP)),
-    "theorem-3-fig-2c": lambda seen, view: shifted(seen, fitted("ridge", "relu")),
+    **{
+        f"{claim}-fig-{figure}": lambda seen, view, rows=rows: shifted(seen, rows)
+        for claim in ("theorem-3", "refinement")
+        for figure, rows in IN_FIGURE.items()
+    },
     "theorem-3-rescaled": lambda seen, view: shifted(seen, rescaled),
     "sign-beyond-theorem-3": lambda seen, view: shifted(
         seen, fitted("sign", "sign", where=lambda c, r: c.rescale)
@@ -153,9 +143,13 @@ TWICE = {  # what is changed by twice the resolution of the claim: f(resolution,
         fitted(
             "ridge",
             "relu",
-            where=lambda c, r: r.ridge in (0.1, 1) and at_psi(0.9, 1, 1.1)(c, r),
+            where=lambda c, r: r.ridge == 10 and at_psi(0.9, 1, 1.1)(c, r),
         ),
     ),
+    "fig-2c-more-stable": lambda seen, view: [
+        *crossed(seen, fitted("ridge", "relu", where=strongest_at(1.0))),
+        *crossed(seen, fitted("ridge", "relu", where=strongest_at(0.05)), sign=-1),
+    ],
     "best-lambda": lambda seen, view: crossed(
         seen, fitted("ridge", "relu", where=lambda c, r: r.ridge == 10)
     ),
@@ -225,12 +219,13 @@ def test_every_verdict_has_its_evidence(quick, paper):
 
 @pytest.mark.parametrize("claim", [claim.id for claim in study.claims])
 def test_rows_that_follow_the_laws_have_the_verdicts_of_the_laws(paper, claim):
-    assert verdict(claim, paper) == ("fails" if claim in FAILS else "holds")
+    expected = "fails" if claim in FAILS else "holds"
+    assert verdict(claim, paper) == (UNDECIDED if claim in ON_THE_LINE else expected)
 
 
 def at_quick(claim):
     if claim in UNDECIDED_AT_QUICK:
-        return "undecided at this scale"
+        return UNDECIDED
     return "fails" if claim in FAILS else "holds"
 
 
@@ -278,84 +273,8 @@ def test_a_smaller_run_does_not_contradict_the_limit(quick):
     """Where simulation and law differ at a small d, the figure's own dimension has to decide."""
     contrary = changed(quick, times(20, "run", fitted("width", MLP, where=at_psi(0.5, 3))))
     entry = entry_of("double-descent", contrary)
-    assert entry.verdict == "undecided at this scale"
+    assert entry.verdict == UNDECIDED
     assert "--scale paper" in entry.note
-
-
-@pytest.mark.parametrize("field", ["kurtosis", "kolmogorov"])
-def test_a_distance_that_stays_is_no_convergence(paper, field):
-    rows = paper.rows(grids.distances(paper.scale, paper.seed)[1])
-    stays = to("gaussianity", **{field: getattr(rows[0], field)})
-    for claim in ("lemma-1", "corollary-2"):
-        assert verdict(claim, changed(paper, stays)) == "fails"
-
-
-def test_each_degree_is_compared_with_its_own_prediction(paper):
-    """Equivalent models of degree 4 that are off are seen by the claim about degree 4 alone."""
-    off = changed(paper, times(1.5, "run", fitted("width", "relu r=4|tanh r=4")))
-    verdicts = [verdict(f"refinement-degree-{degree}", off) for degree in (1, 2, 4)]
-    assert verdicts == ["holds", "holds", "fails"]
-
-
-def test_each_degree_has_its_own_limit(paper):
-    """A gap of degree 4 that stays as d grows is a finding about degree 4 alone."""
-    panels = ("width", "degrees", "size")
-    off = [times(1.5, "run", fitted(panel, "relu r=4|tanh r=4")) for panel in panels]
-    verdicts = [verdict(f"theorem-3-degree-{r}", changed(paper, *off)) for r in (1, 2, 4)]
-    assert verdicts == ["holds", "holds", "fails"]
-    assert verdict("small-degree-suffices", changed(paper, *off)) == "holds"
-    every = [times(1.5, "run", fitted(panel, EQUIVALENT)) for panel in panels]
-    assert verdict("small-degree-suffices", changed(paper, *every)) == "fails"
-
-
-@pytest.mark.parametrize(("power", "expected"), [(1, "holds"), (0, "fails")])
-def test_a_gap_may_be_there_at_every_dimension_and_must_vanish(paper, power, expected):
-    def grown(config, row):
-        in_panel = config.panel in ("width", "degrees") and row.model in ("relu", "tanh")
-        return {"icl": row.icl * math.exp(0.4 * (30 / config.d) ** power)} if in_panel else {}
-
-    for degree in (2, 4):
-        found = entry_of(f"theorem-3-degree-{degree}", changed(paper, ("run", grown)))
-        assert found.verdict == expected
-
-
-def test_one_dimension_has_no_limit_and_the_scale_that_has_one_is_named(paper):
-    kept = {
-        key: rows
-        for cell in grids.cells(paper.scale, paper.seed)
-        for key, rows in ((cell.key, paper.results[cell.key]),)
-        if getattr(cell.config, "panel", "") != "degrees" or cell.kind.name == "random_law"
-    }
-    for degree in (2, 4):
-        found = entry_of(f"theorem-3-degree-{degree}", dataclasses.replace(paper, results=kept))
-        assert found.verdict == "undecided at this scale"
-        assert "lacks d = 30 and 50" in found.note
-        assert "--scale paper" in found.note
-
-
-@pytest.mark.parametrize("figure", ["1a", "2a", "2b", "2c"])
-def test_a_gap_of_the_opposite_sign_is_not_the_predicted_one(paper, figure):
-    """A prediction of +0.15 and a measured gap of -0.15 are 0.3 apart."""
-    panel = {"1a": "n", "2a": "length", "2b": "width", "2c": "ridge"}[figure]
-    predicted = times(
-        math.exp(0.15), "law", lambda c, r: c.panel == panel and r.model in ("relu", "tanh")
-    )
-    for sign, expected in ((1, "holds"), (-1, "fails")):
-        grown = times(math.exp(sign * 0.15), "run", fitted(panel, MLP))
-        assert verdict(f"theorem-3-fig-{figure}", changed(paper, grown, predicted)) == expected
-
-
-def test_a_large_gap_is_no_match_though_it_is_predicted(paper):
-    grown = times(1.5, "run", fitted("n", "relu"))
-    predicted = times(1.5, "law", lambda c, r: c.panel == "n" and r.model == "relu")
-    assert verdict("theorem-3-fig-1a", changed(paper, grown, predicted)) == "fails"
-
-
-def test_a_gap_that_finite_size_predicts_is_allowed_and_no_larger_one(paper):
-    grown = times(1.1, "run", fitted("n", "relu"))
-    predicted = times(1.1, "law", lambda c, r: c.panel == "n" and r.model == "relu")
-    assert verdict("theorem-3-fig-1a", changed(paper, grown)) == "fails"
-    assert verdict("theorem-3-fig-1a", changed(paper, grown, predicted)) == "holds"
 
 
 def test_the_page_has_every_claim_with_its_verdict(quick):

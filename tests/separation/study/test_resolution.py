@@ -2,22 +2,16 @@
 
 import pytest
 
-from attnlab.separation.study.claims_panels import LEVEL_SLACK, PANELS, panel_cells, within
+from attnlab.separation.study.claims_panels import LEVEL_SLACK
+from attnlab.separation.study.panels import CHANGE, PANELS, blocks, panel_cells, within
+from tests.separation.study.counts import share
 
 MOVES = [(panel, i) for panel, shown in PANELS.items() for i in range(len(shown.moves))]
 
 
-def share(p):
-    """Counts with this share of successes."""
-    return {
-        "successes": lambda config, _: round(p * config.trials),
-        "sampled": lambda config, _: p,
-    }
-
-
 @pytest.mark.parametrize(("panel", "index"), MOVES)
 def test_a_panel_that_moves_the_other_way_is_noticed(view, entry, altered, panel, index):
-    claim, move = f"figure-{panel}", PANELS[panel].moves[index]
+    claim, move = f"figure-{panel}-trend", PANELS[panel].moves[index]
     seen = entry(claim, view)
     assert seen.verdict == "holds"
     swept, cells = panel_cells(panel, view)
@@ -35,19 +29,48 @@ def test_a_panel_that_moves_the_other_way_is_noticed(view, entry, altered, panel
     assert entry(claim, broken).verdict in ("fails", "undecided at this scale")
 
 
-@pytest.mark.parametrize("panel", ["4a", "5a", "5f"])
-def test_one_point_that_leaves_a_level_panel_is_noticed(view, entry, altered, panel):
-    """The first point that is judged, lower by twice the resolution than the others."""
-    seen = entry(f"figure-{panel}", view)
+LEVEL_PANELS = ("4a", "5a", "5f")
+
+
+def level_cells(view, panel):
+    """The parameter of a level panel, its points, and the mean share there."""
     (move,) = PANELS[panel].moves
     swept, cells = panel_cells(panel, view)
-    (first,) = within(cells, swept, (move.first[0], move.first[0]))
-    others = [view.row(cell).sampled for cell in cells if cell != first]
-    low = max(sum(others) / len(others) - 2 * seen.resolution.value, 0.0)
-    broken = altered(view, "attention", lambda config: config == first.config, **share(low))
-    found = entry(f"figure-{panel}", broken)
+    inside = within(cells, swept, (move.first[0], move.second[1]))
+    shares = [view.row(cell).sampled for cell in inside]
+    return swept, inside, sum(shares) / len(shares)
+
+
+@pytest.mark.parametrize("panel", LEVEL_PANELS)
+@pytest.mark.parametrize("times", [-2, 2])
+def test_a_block_that_leaves_a_level_panel_is_noticed(view, entry, altered, panel, times):
+    """Neighbours that are off by twice the resolution, which is below a departure of 0.1."""
+    seen = entry(f"figure-{panel}-trend", view)
+    assert seen.resolution.value <= CHANGE
+    _, inside, mean = level_cells(view, panel)
+    block = {cell.config for cell in blocks(inside)[1]}
+    other = min(max(mean + times * seen.resolution.value, 0.0), 1.0)
+    broken = altered(view, "attention", lambda config: config in block, **share(other))
+    expected = "fails" if abs(other - mean) > seen.resolution.value else "holds"
+    assert entry(f"figure-{panel}-trend", broken).verdict == expected
+
+
+@pytest.mark.parametrize("panel", LEVEL_PANELS)
+def test_one_point_that_leaves_a_level_panel_is_noticed(view, entry, altered, panel):
+    swept, inside, mean = level_cells(view, panel)
+    first = inside[0].config
+    broken = altered(view, "attention", lambda config: config == first, **share(mean - 0.4))
+    found = entry(f"figure-{panel}-trend", broken)
     assert found.verdict == "fails"
-    assert f"off at {swept} = {move.first[0]:g}" in found.measured
+    assert f"off at {swept} = {getattr(first, swept):g}" in found.measured
+
+
+def test_a_level_panel_with_too_few_trials_is_undecided(view, entry, monkeypatch):
+    """Blocks of a few hundred trials cannot see a departure of 0.1."""
+    monkeypatch.setattr("attnlab.separation.study.panels.POOLED", 300)
+    found = entry("figure-4a-trend", view)
+    assert found.verdict == "undecided at this scale"
+    assert "No scale of the study decides it." in found.note
 
 
 def test_a_panel_is_level_only_where_the_law_is(view):
@@ -62,13 +85,13 @@ def test_a_panel_is_level_only_where_the_law_is(view):
             assert all(abs(view.row(c).exact - law[0]) > LEVEL_SLACK for c in before)
 
 
-def test_a_panel_without_a_trend_is_not_confirmed(view, entry, altered):
+def test_a_panel_without_a_trend_refutes_one(view, entry, altered):
     for panel, shown in PANELS.items():
         if all(move.way != "stays" for move in shown.moves):
             _, cells = panel_cells(panel, view)
             kind = cells[0].kind.name.removeprefix("separation_")
-            flat = altered(view, kind, **share(0.5))
-            assert entry(f"figure-{panel}", flat).verdict == "undecided at this scale"
+            flat = altered(view, kind, **share(0.99 if panel == "3a" else 0.9))
+            assert entry(f"figure-{panel}-trend", flat).verdict == "fails", panel
 
 
 def test_another_power_of_n_is_noticed(view, entry, altered):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.study import Figure, View
 from attnlab.linear.study import full_results, grids_full, results
-from attnlab.linear.study.claims_table import table_cells
+from attnlab.linear.study.claims_table_cells import table_cells
 from attnlab.linear.study.figures import Rows, finite, laws_on_top, log_scale, shown
 from attnlab.linear.study.figures_other import draw_matrices, entries
 from attnlab.linear.study.questions_full import FullLossRow, TrainedNetworkRow

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.study import Figure, View
 from attnlab.linear.study import full_results, grids, results
-from attnlab.linear.study.claims_recipes import starts
 from attnlab.linear.study.figures import Rows, finite, log_scale, shown
 from attnlab.linear.study.questions_full import MODELS
 from attnlab.linear.study.table_1 import COMPARED, PAPER
@@ -23,7 +22,7 @@ def recipe_rows(view: View) -> Rows:
     """The loss of every start, the paper's value and the loss of our own training."""
     found: Rows = []
     for recipe, model in RECIPES.items():
-        for layers, rows in starts(view, recipe).items():
+        for layers, rows in full_results.starts(view, recipe).items():
             family = "FULL" if recipe == "from-diag" else model
             other = _ours(view, family).get(layers)
             found += [

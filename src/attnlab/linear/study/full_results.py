@@ -7,6 +7,7 @@ of the starts is chosen on other sequences than it is evaluated on (`results.row
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from attnlab.lab.study import View
 from attnlab.linear.study import grids_full, results
-from attnlab.linear.study.claims_table import LARGEST
+from attnlab.linear.study.claims_table_cells import LARGEST
 from attnlab.linear.study.questions_full import FullLossRow, StructureRow
 from attnlab.linear.study.table_1 import PAPER
 from attnlab.stats import Estimate
@@ -54,17 +55,36 @@ def trusted(view: View, law: str) -> dict[int, Estimate]:
     return {depth: loss for depth, loss in found.items() if results.steady(loss)}
 
 
-def setting(rows: Sequence[FullLossRow]) -> results.Evidence:
-    """The grade of evidence from networks, and what differs from the paper's training."""
-    if enough(rows):
+def setting(rows: Sequence[FullLossRow], recipe: str = "clipped") -> results.Evidence:
+    """The grade of evidence from networks of a recipe, and what differs from the paper's training.
+
+    The paper's setting is that of its own recipe, with its number of steps and nothing against
+    divergence.
+    """
+    if recipe.startswith("paper") and enough(rows):
         return results.AS_IN_PAPER
-    differs = results.steps_of_adam([row.steps_trained for row in rows])
+    differs = results.clipped_adam([row.steps_trained for row in rows])
     return {"grade": "smaller setting", "differs": differs}
 
 
 def enough(rows: Sequence[FullLossRow]) -> bool:
     """Whether all networks were trained for as many steps as the paper's."""
     return min((row.steps_trained for row in rows), default=0) >= results.PAPER_STEPS
+
+
+def starts(view: View, recipe: str) -> dict[int, list[FullLossRow]]:
+    """The rows of whole networks of a recipe on U(0,5) by depth, one per start."""
+    found: dict[int, list[FullLossRow]] = {}
+    for cell in grids_full.by_recipe(recipe, view.scale, view.seed):
+        for row in view.rows(cell):
+            if row.sigma is None and row.read == row.layers:
+                found.setdefault(row.layers, []).append(row)
+    return found
+
+
+def best(rows: Sequence[FullLossRow]) -> FullLossRow:
+    """The best start, chosen on other sequences than it is evaluated on."""
+    return min(rows, key=lambda row: math.inf if row.selection is None else row.selection)
 
 
 def structure(view: View, law: str, layers: int) -> list[StructureRow]:

@@ -12,19 +12,24 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.study import NO_SCALE, Judgement, Scale, Verdict, View
+from attnlab.lab.study import NO_SCALE, Judgement, Missing, Scale, Verdict, View
 from attnlab.linear.study import grids, grids_full
-from attnlab.linear.study.table_1 import LAWS, paper_error
+from attnlab.linear.study.table_1 import LAWS, SEQUENCES, paper_error
 from attnlab.stats import Estimate
 
 UNDECIDED: Verdict = "undecided at this scale"
 DIVERGED = 1e100  # a mean loss above this is infinite for every comparison
 MARGIN = 2.0  # standard errors by which a loss may exceed another one and still match it
+LIGHT = 0.01  # of the mean: a larger standard error over the paper's sequences has a tail
 STEADY = 0.05  # a mean whose standard error is a larger share of it decides nothing
 Evidence = dict[str, Any]  # grade and what differs, for a Judgement
 AS_IN_PAPER: Evidence = {"grade": "paper's setting"}
 EXACT: Evidence = {"grade": "exact"}
 PAPER_STEPS = 200_000
+CLIPPED = (
+    "gradients clipped to norm 0.5, a warm-up and a cosine, the loss averaged over the query, and "
+    "the weights of least held-out loss"
+)
 OPTIMISER = "GD++ and DIAG trained by Levenberg-Marquardt instead of Adam"
 DIFFERS: dict[Scale, str] = {
     "quick": f"{OPTIMISER}, one run with reduced effort, on some of the noise laws",
@@ -78,15 +83,24 @@ def by_depth(view: View, model: str, law: str) -> dict[int, Estimate]:
     return {r.layers: loss_of(r) for r in rows if r.sigma is None and r.read == r.layers}
 
 
+def held(view: View, model: str, law: str) -> dict[int, Estimate]:
+    """The same as `by_depth`, empty where the store or this scale lacks the model."""
+    try:
+        return by_depth(view, model, law) if cells_of(model, law, view) else {}
+    except Missing:
+        return {}
+
+
 def tails(view: View, model: str, law: str) -> dict[int, tuple[float | None, float | None]]:
     """By depth, the largest loss of a sequence and the share of the mean in the worst 0.1%.
 
-    Rows of networks that this scale trained do not have them.
+    Shipped networks have them, which are AXIS and FULL. The cells that train GD++ and DIAG do not
+    record them, so that it is empty for these.
     """
     return {
-        row.layers: (getattr(row, "largest", None), getattr(row, "worst_share", None))
+        row.layers: (row.largest, row.worst_share)
         for row in rows_of(view, model, law)
-        if row.sigma is None and row.read == row.layers
+        if row.sigma is None and row.read == row.layers and hasattr(row, "largest")
     }
 
 
@@ -120,12 +134,31 @@ def laws_with(view: View, model: str, laws: Iterable[str] = LAWS) -> list[str]:
     return [law for law in laws if cells_of(model, law, view)]
 
 
-def error_of_paper(view: View, law: str, loss: Estimate) -> float:
-    """The standard error of the paper's evaluation of a model with this loss."""
-    if not math.isfinite(loss.value):
+def error_of_paper(
+    view: View, law: str, loss: Estimate, at: float | None = None, light: bool = False
+) -> float:
+    """The standard error of the paper's evaluation of a model with this loss.
+
+    Parameters
+    ----------
+    view, law
+        The results, and the noise law of the evaluation.
+    loss
+        A loss of ours, whose spread over the sequences the paper's losses are taken to have.
+    at
+        The mean loss of the paper's model, by default ours; the spread is scaled with it, so that
+        a larger loss of ours does not widen the paper's error.
+    light
+        Whether the spread is at most that of a network without a tail (`LIGHT`), so that a tail of
+        ours does not widen it either.
+    """
+    if not math.isfinite(loss.value) or not loss.value:
         return 0.0
-    mean_square = loss.standard_error**2 * (loss.samples or 0) + loss.value**2
-    return paper_error(loss.value, mean_square, ridge(view, "oracle (unadjusted)", law).value)
+    spread = 1 + (loss.standard_error / loss.value) ** 2 * (loss.samples or 0)
+    if light:
+        spread = min(spread, 1 + LIGHT**2 * SEQUENCES)
+    mean = loss.value if at is None else at
+    return paper_error(mean, spread * mean**2, ridge(view, "oracle (unadjusted)", law).value)
 
 
 def steady(loss: Estimate) -> bool:
@@ -137,16 +170,21 @@ def trained_evidence(view: View, *full_laws: str) -> Evidence:
     """The grade of what trained networks show, with FULL on these laws where it is part of it."""
     steps = [row.steps_trained for law in full_laws for row in rows_of(view, "FULL", law)]
     differs = DIFFERS[view.scale]
-    if min(steps, default=PAPER_STEPS) < PAPER_STEPS:
-        differs += f"; FULL {steps_of_adam(steps)}"
+    if steps:
+        differs += f"; FULL trained with {clipped_adam(steps)}"
     return {"grade": "smaller setting", "differs": differs}
 
 
-def steps_of_adam(steps: Sequence[int]) -> str:
-    """How many steps networks were trained for, in place of the paper's."""
+def clipped_adam(steps: Sequence[int]) -> str:
+    """How the recipe of the FULL networks that ship differs from the paper's.
+
+    See `attnlab.linear.training.full_networks`.
+    """
     few, many = min(steps, default=0), max(steps, default=0)
+    if few >= PAPER_STEPS:
+        return CLIPPED
     span = f"{few:,}" if few == many else f"{few:,} to {many:,}"
-    return f"{span} steps of Adam instead of {PAPER_STEPS:,}"
+    return f"{CLIPPED}, and {span} steps instead of {PAPER_STEPS:,}"
 
 
 def decides(scale: Scale) -> str:

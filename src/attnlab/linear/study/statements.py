@@ -49,6 +49,7 @@ INTRODUCTION = (
         "The algorithm that they find combines momentum with steps and a rescaling that adapt to "
         "the noise.",
         ("found-algorithm", "lemma-4.4", "y-rescaling", "section-5.3-adapts"),
+        ("found-algorithm-together",),
     ),
     Statement(
         "introduction-second-order",

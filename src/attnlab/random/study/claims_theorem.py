@@ -1,15 +1,14 @@
 """Theorem 3 in the limit: the transformers against their equivalent models of degrees 1, 2 and 4.
 
 Every degree is simulated at several dimensions, and log(transformer / equivalent) is extrapolated
-in 1/d. Claims of ours stand beside this: at the dimension of the figures the refinement predicts
-how far transformer and equivalent are apart; that prediction vanishes in the limit, and what it
-leaves of the gap may be of order 1/d. The text does not give the degree; all that are 1 or more
-have the same limit law.
+by a + b/d + c/d². Claims of ours stand beside this: at the dimension of the figures the refinement
+predicts how far transformer and equivalent are apart; that prediction vanishes in the limit, and
+what it leaves of the gap may be of order 1/d. The text does not give the degree; all that are 1 or
+more have the same limit law.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -24,9 +23,11 @@ from attnlab.random.study.evidence import (
     UNDECIDED,
     at_dimension,
     at_dimensions,
+    lacks,
+    listed,
     still_open,
 )
-from attnlab.random.study.extrapolation import decided, extrapolated
+from attnlab.random.study.extrapolation import LEAST, all_vanish, known_to, limit_of
 from attnlab.random.study.panels import ACTIVATIONS, DEGREE_PSIS, DEGREES, width_at
 from attnlab.stats import LEVEL, Estimate, student_threshold
 
@@ -34,6 +35,7 @@ SAME = 0.1  # a log ratio that must be told from 0 before two limits are called 
 
 
 Logs = Sequence[Sequence[float]]  # log(transformer / equivalent): over runs, for each point
+ByActivation = Mapping[str, Logs]
 
 
 def _ratios(view: View, activation: str, d: int) -> Logs:
@@ -70,50 +72,59 @@ def _mean(logs: Logs) -> Estimate:
     return Estimate.of(map(statistics.fmean, zip(*logs, strict=True)))
 
 
-def _in_the_limit(
-    view: View, sizes: Sequence[int], found: Mapping[str, Sequence[Logs]], what: str
+def _judged(
+    view: View, planned: Sequence[int], found: Mapping[int, ByActivation], what: str
 ) -> Judgement:
-    """Every point by itself, and their average, which is known best, extrapolated in 1/d.
+    """The dimensions that are stored; a limit takes three of them or more.
 
     Parameters
     ----------
     view
         The results that are judged.
-    sizes
-        The dimensions.
+    planned
+        The dimensions of the scale.
     found
-        By activation, the log ratios at each of the dimensions.
+        By dimension and activation, the log ratios of those that are stored.
     what
         What the points differ in.
     """
+    missing = [d for d in planned if d not in found]
+    if not found:
+        raise Missing(listed(missing))
+    if len(found) < LEAST:
+        return _without_limit(view, found, missing)
+    return _in_the_limit(view, found, missing, what)
+
+
+def _in_the_limit(
+    view: View, found: Mapping[int, ByActivation], missing: Sequence[int], what: str
+) -> Judgement:
+    """Every point by itself, and their average, which is known best, extrapolated in 1/d."""
+    sizes, names = list(found), list(next(iter(found.values())))
+    by_name = {name: [each[name] for each in found.values()] for name in names}
+    averages = [[_mean(each) for each in logs] for logs in by_name.values()]
     several = [
         [Estimate.of(each) for each in point]
-        for logs in found.values()
+        for logs in by_name.values()
         for point in zip(*logs, strict=True)
     ]
-    averages = [[_mean(each) for each in logs] for logs in found.values()]
-    tests = 2 * (len(several) + len(averages))  # each without and with a term in 1/d^2
-    series = [*averages, *several]
-    lines = [extrapolated(sizes, points, 1, tests) for points in series]
-    curves = [extrapolated(sizes, points, 2, tests) for points in series]
-    verdict, used = decided(lines, curves)
-    known = max(fit.allowed for fit in used[: len(averages)])
-    single = max(fit.allowed for fit in used[len(averages) :])
+    tests = len(several) + len(averages)
+    limits = [limit_of(sizes, points, tests) for points in (*averages, *several)]
+    common, single = limits[: len(averages)], limits[len(averages) :]
+    known = known_to(limits, common)
     resolution = Resolution(known, SAME, f"{LOG_RATIO}, common to all {what}")
     shown = [
-        f"{activation} {', '.join(f'{p.value:+.3f}' for p in points)}, in the limit "
-        f"{fit.limit.value:+.3f} ± {fit.limit.standard_error:.3f}"
-        + (", with a term in 1/d²" if fit in curves else "")
-        for activation, points, fit in zip(found, averages, used, strict=False)
+        f"{name} {', '.join(f'{p.value:+.3f}' for p in points)}, in the limit {limit}"
+        for name, points, limit in zip(names, averages, common, strict=True)
     ]
     return Judgement(
-        verdict,
+        all_vanish(limits),
         f"log(transformer / equivalent) at d = {', '.join(map(str, sizes))}: {'; '.join(shown)}",
         "0 in the limit",
-        f"{tests} Student tests at familywise level {LEVEL:g} on a in a + b/d, and in a + b/d + "
-        f"c/d² where c is not 0: the averages, known to {known:.2f}, and {len(several)} {what}, "
-        f"known to {single:.2f}; refuted if the second has no limit 0 either",
-        "" if resolution.suffices and verdict != UNDECIDED else still_open(view),
+        f"{tests} Student tests at familywise level {LEVEL:g} on a in a + b/d + c/d²: the "
+        f"averages, known to {known_to(common):.2f}, and {len(several)} {what}, known to "
+        f"{known_to(single):.2f}; the line a + b/d is shown beside it",
+        lacks(view, missing) or ("" if resolution.suffices else still_open(view)),
         *at_dimensions(sizes),
         resolution,
     )
@@ -121,30 +132,26 @@ def _in_the_limit(
 
 def _theorem(view: View, activations: Sequence[str]) -> Judgement:
     """The models of degree 1, at two widths and two ridges."""
-    sizes = grids.size(view.scale).dimensions
-    found = {name: [_ratios(view, name, d) for d in sizes] for name in activations}
-    return _in_the_limit(view, sizes, found, "widths and ridges")
+    planned = grids.limit_dimensions(view.scale)
+    found = results.stored(
+        planned, lambda d: {name: _ratios(view, name, d) for name in activations}
+    )
+    return _judged(view, planned, found, "widths and ridges")
 
 
 def _degree(view: View, degree: int) -> Judgement:
-    """The models of one degree; a limit takes three dimensions or more."""
+    """The models of one degree."""
     if degree == 1:
         return _theorem(view, ACTIVATIONS)
     planned = grids.degree_dimensions(view.scale)
-    found: dict[int, dict[str, Logs]] = {}
-    for d in planned:
-        with contextlib.suppress(Missing):
-            found[d] = {name: _degree_ratios(view, name, degree, d) for name in ACTIVATIONS}
-    if not found:
-        raise Missing(f"equivalent models of degree {degree}")
-    if len(found) < 3:
-        return _without_limit(view, found, [d for d in planned if d not in found])
-    series = {name: [each[name] for each in found.values()] for name in ACTIVATIONS}
-    return _in_the_limit(view, list(found), series, "widths")
+    found = results.stored(
+        planned, lambda d: {name: _degree_ratios(view, name, degree, d) for name in ACTIVATIONS}
+    )
+    return _judged(view, planned, found, "widths")
 
 
 def _without_limit(
-    view: View, found: Mapping[int, Mapping[str, Logs]], missing: Sequence[int]
+    view: View, found: Mapping[int, ByActivation], missing: Sequence[int]
 ) -> Judgement:
     """What is known at too few dimensions for an extrapolation."""
     shown = [
@@ -156,9 +163,8 @@ def _without_limit(
         UNDECIDED,
         f"log(transformer / equivalent): {', '.join(shown)}",
         "0 in the limit",
-        "a in a + b/d, from three dimensions or more",
-        f"This run lacks d = {' and '.join(map(str, missing))} for this degree; 'attnlab reproduce "
-        f"random --scale {view.scale}' computes these.",
+        "a in a + b/d + c/d², from three dimensions or more",
+        lacks(view, missing),
     )
 
 
@@ -229,7 +235,7 @@ def _small_degree(view: View) -> Judgement:
         "as for theorem-3-degree-1, -2 and -4",
         "For tanh the coefficient of degree 2 is 0: its models of degrees 1 and 2 are the same."
         if verdict != UNDECIDED
-        else still_open(view),
+        else next((each.note for each in found.values() if each.note), still_open(view)),
         *at_dimensions(grids.size(view.scale).dimensions),
         most if refuted else least,
     )

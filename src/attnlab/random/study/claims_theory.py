@@ -11,15 +11,19 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View, openness
+from attnlab.lab.study import NO_SCALE, Claim, Judgement, Resolution, Verdict, View, all_of
 from attnlab.random.study import grids, results
-from attnlab.random.study.evidence import EXACT, at_dimensions
-from attnlab.random.study.extrapolation import extrapolated, with_common_relative_error
+from attnlab.random.study.evidence import EXACT, UNDECIDED, at_dimensions
+from attnlab.random.study.extrapolation import (
+    Extrapolated,
+    extrapolated,
+    with_common_relative_error,
+)
+from attnlab.random.study.gaussian_floor import beyond, floor_of
 from attnlab.stats import LEVEL, Estimate, below, student_threshold
 
 DEMIR, LU = "Demir, Dogan", "Lu, Letey, Zavatone-Veth, Maiti, Pehlevan (arXiv 2405.11751)"
-# Shares of the distance at d = 16 that a limit must not have, about what d = 64 leaves of it.
-LEFT_OF_KURTOSIS, LEFT_OF_KOLMOGOROV = 0.25, 0.4
+KURTOSIS, KOLMOGOROV = "excess kurtosis", "Kolmogorov distance"
 EXPLAINED = 0.5  # share of the excess kurtosis that the norms must explain
 
 
@@ -31,58 +35,71 @@ def _distances(view: View, statement: str) -> tuple[list[int], list[Any]]:
 
 
 def _becomes_gaussian(view: View, statement: str) -> Judgement:
-    """The limits of excess kurtosis and Kolmogorov distance, each with its standard error.
+    """The limits of excess kurtosis and Kolmogorov distance, beyond those of Gaussian samples.
 
-    Kurtosis is a + b/d + c/d². The Kolmogorov distance K of N samples of a law at distance D is
-    about sqrt(D² + F²), F that of N Gaussian samples. K - F is fitted by a + b/d; where D falls
-    below F the limit a comes out too small, and what would be noticed is larger by as much.
+    Both are a + b/d + c/d². What could be hidden must be less than the largest dimension shows.
     """
     sizes, rows = _distances(view, statement)
-    kurtosis = extrapolated(
-        sizes,
-        with_common_relative_error(
-            [Estimate(row.kurtosis, row.kurtosis_error, row.samples) for row in rows]
-        ),
-        degree=2,
-        comparisons=2,
+    floor = floor_of(statement, _prompts(view), rows[0])
+    kurtoses = with_common_relative_error(
+        [Estimate(row.kurtosis, row.kurtosis_error, row.samples) for row in rows]
     )
-    floor = rows[0].floor
     common = math.sqrt(statistics.fmean(row.kolmogorov_error**2 for row in rows))
-    distance = extrapolated(
-        sizes,
-        [Estimate(row.kolmogorov - floor, common, row.samples) for row in rows],
-    )  # tested on one side only, at the other half of the level
-    first = math.sqrt(max(rows[0].kolmogorov ** 2 - floor**2, 0.0))
-    noticed = distance.allowed - min(distance.limit.value, 0.0)
-    seen = math.sqrt((floor + noticed) ** 2 - floor**2)
-    shares = (
-        Resolution(
-            kurtosis.allowed / rows[0].kurtosis,
-            LEFT_OF_KURTOSIS,
-            f"of the excess kurtosis at d = {sizes[0]}",
-        ),
-        Resolution(
-            seen / first if first else math.inf,
-            LEFT_OF_KOLMOGOROV,
-            f"of the Kolmogorov distance at d = {sizes[0]}",
-        ),
+    distances = [Estimate(row.kolmogorov, common, row.samples) for row in rows]
+    measures = {
+        KURTOSIS: [beyond(each, floor.kurtosis) for each in kurtoses],
+        KOLMOGOROV: [beyond(each, floor.kolmogorov) for each in distances],
+    }
+    fits = {
+        name: extrapolated(sizes, points, degree=2, comparisons=len(measures))
+        for name, points in measures.items()
+    }
+    verdict, resolution = all_of(
+        [_vanishes(name, fit, measures[name][-1].value) for name, fit in fits.items()]
     )
-    resolution = max(shares, key=openness)
-    gaussian = kurtosis.vanishes and distance.limit.value <= distance.allowed
-    verdict: Verdict = "holds" if gaussian else "fails"
+    shown = "; ".join(
+        f"{name} {measures[name][0].value:.3f} at d = {sizes[0]}, {measures[name][-1].value:.3f} "
+        f"at d = {sizes[-1]}, in the limit {fit.limit.value:+.4f} ± {fit.limit.standard_error:.4f}"
+        for name, fit in fits.items()
+    )
     return Judgement(
         verdict,
-        f"excess kurtosis {rows[0].kurtosis:.2f} at d = {sizes[0]}, {rows[-1].kurtosis:.2f} at "
-        f"d = {sizes[-1]}, in the limit {kurtosis.limit.value:+.2f} ± "
-        f"{kurtosis.limit.standard_error:.2f}; Kolmogorov distance {rows[0].kolmogorov:.3f} and "
-        f"{rows[-1].kolmogorov:.3f}, in the limit {floor + distance.limit.value:.4f} ± "
-        f"{distance.limit.standard_error:.4f}",
-        f"0, and {floor:.4f}, which as many Gaussian samples have",
-        f"a in a + b/d + c/d² (kurtosis, {kurtosis.allowed:.2f}) and in a + b/d (Kolmogorov, "
-        f"{distance.allowed:.4f}): Student tests at familywise level {LEVEL:g}",
-        "",
+        f"beyond Gaussian samples: {shown}",
+        f"0; as many Gaussian samples have {floor.kurtosis:.3f} and {floor.kolmogorov:.4f}, taken "
+        "off as √(M² - F²)",
+        "a in a + b/d + c/d², "
+        + " and ".join(f"{fit.allowed:.4f} ({name})" for name, fit in fits.items())
+        + f" by chance: Student tests at familywise level {LEVEL:g}",
+        "" if resolution.suffices and verdict != UNDECIDED else _more_prompts(view),
         *at_dimensions(sizes),
         resolution,
+    )
+
+
+def _prompts(view: View) -> int:
+    """The prompts behind each distance."""
+    return grids.distances(view.scale, view.seed)[0].config.prompts
+
+
+def _vanishes(name: str, fit: Extrapolated, last: float) -> tuple[Verdict, Resolution]:
+    """Whether a limit is 0; it must be known better than the distance at the largest dimension.
+
+    A Kolmogorov distance below that of Gaussian samples refutes the fit and not the statement.
+    """
+    if fit.vanishes:
+        return "holds", Resolution(fit.allowed, max(last, 0.0), f"of the {name}")
+    seen = Resolution(fit.allowed, abs(fit.limit.value), f"of the {name}")
+    return UNDECIDED if name == KOLMOGOROV and fit.limit.value < 0 else "fails", seen
+
+
+def _more_prompts(view: View) -> str:
+    """What decides where a limit could be as large as the last distance."""
+    if view.scale == "paper":
+        return f"{NO_SCALE} That takes more prompts for each dimension."
+    paper = grids.size("paper")
+    return (
+        f"'attnlab reproduce random --scale paper' has d up to {max(paper.distances)} and "
+        f"{paper.distance_prompts} prompts for each."
     )
 
 
@@ -90,22 +107,17 @@ def _concentrates(view: View) -> Judgement:
     sizes, rows = _distances(view, "lemma-1")
     points = [Estimate(r.norm_variance, r.norm_variance_error, r.samples) for r in rows]
     found = extrapolated(sizes, with_common_relative_error(points), degree=2)
-    first = rows[0].norm_variance
-    resolution = Resolution(
-        found.allowed / first if first else math.inf,
-        LEFT_OF_KURTOSIS,
-        f"of the variance at d = {sizes[0]}",
-    )
+    resolution = Resolution(found.allowed, points[-1].value, "of the variance")
     verdict: Verdict = "holds" if found.vanishes else "fails"
     return Judgement(
         verdict,
-        f"Var(|vec H|²/t) {first:.3f} at d = {sizes[0]}, {rows[-1].norm_variance:.3f} at "
+        f"Var(|vec H|²/t) {points[0].value:.3f} at d = {sizes[0]}, {points[-1].value:.3f} at "
         f"d = {sizes[-1]}, in the limit {found.limit.value:+.3f} ± "
         f"{found.limit.standard_error:.3f}",
         "0 in the limit",
         f"a in a + b/d + c/d², which may be {found.allowed:.3f} by chance (Student, level "
         f"{LEVEL:g})",
-        "",
+        "" if resolution.suffices else _more_prompts(view),
         *at_dimensions(sizes),
         resolution,
     )

@@ -53,6 +53,22 @@ def decided(view: View, simulated: Verdict, limit: Verdict) -> tuple[Verdict, st
     return UNDECIDED, f"Here {reason}; {still_open(view)}"
 
 
+def listed(sizes: Sequence[int]) -> str:
+    """d = 30, 50 and 80."""
+    *several, last = map(str, sizes)
+    return f"d = {', '.join(several)} and {last}" if several else f"d = {last}"
+
+
+def lacks(view: View, missing: Sequence[int]) -> str:
+    """The dimensions that a stored run lacks, and the command that computes them."""
+    if not missing:
+        return ""
+    return (
+        f"This run lacks {listed(missing)}; 'attnlab reproduce random --scale {view.scale}' "
+        f"computes {'it' if len(missing) == 1 else 'these'}."
+    )
+
+
 def still_open(view: View) -> str:
     """Which scale decides what this one leaves open."""
     if view.scale == "paper":

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from attnlab.lab.study import Verdict
 from attnlab.random.study import results
-from attnlab.random.study.evidence import UNDECIDED
 from attnlab.stats import Estimate, student_threshold
+
+LEAST = 3  # dimensions that a limit takes: as many as a + b/d + c/d² has coefficients
 
 
 class Extrapolated(NamedTuple):
     """The limit of a polynomial in 1/d, and how far it may be off by chance."""
 
     limit: Estimate
-    highest: Estimate  # the coefficient of the highest power
     coefficients: tuple[float, ...]  # of 1/d, 1/d^2 and so on
     threshold: float  # standard errors that chance allows
 
@@ -26,11 +27,6 @@ class Extrapolated(NamedTuple):
     def allowed(self) -> float:
         """How far the limit may be off."""
         return self.threshold * self.limit.standard_error
-
-    @property
-    def is_bent(self) -> bool:
-        """Whether the highest power is there beyond chance."""
-        return abs(self.highest.value) > self.threshold * self.highest.standard_error
 
     @property
     def vanishes(self) -> bool:
@@ -60,34 +56,53 @@ def extrapolated(
     inverse = np.linalg.pinv(scaled / norms) / norms[:, None]
     found = inverse @ (np.array([point.value for point in points]) / errors)
     freedom = results.freedom(points)
-    limit, highest = (
-        Estimate(float(found[k]), float(np.linalg.norm(inverse[k])), freedom + 1) for k in (0, -1)
-    )
+    limit = Estimate(float(found[0]), float(np.linalg.norm(inverse[0])), freedom + 1)
     threshold = student_threshold(freedom, comparisons)
-    return Extrapolated(limit, highest, tuple(map(float, found[1:])), threshold)
+    return Extrapolated(limit, tuple(map(float, found[1:])), threshold)
 
 
-def decided(
-    straight: Sequence[Extrapolated], curved: Sequence[Extrapolated]
-) -> tuple[Verdict, list[Extrapolated]]:
-    """Whether all limits are 0, and the fits that say so.
+@dataclass(frozen=True)
+class Limit:
+    """The limit of a series by a + b/d + c/d², and by the line a + b/d, which decides nothing.
 
-    The line in 1/d is used where the points lie on one up to chance, and the fit with a term in
-    1/d² where they do not. A limit of a line is refuted only where that term does not explain it.
+    A line has a smaller standard error and no room for a term in 1/d²; where such a term is there
+    and too small to be seen, its limit is off by more than its standard error says.
+    """
+
+    curve: Extrapolated
+    line: Extrapolated
+
+    def __str__(self) -> str:
+        limit, line = self.curve.limit, self.line.limit
+        return (
+            f"{limit.value:+.3f} ± {limit.standard_error:.3f} (by a line {line.value:+.3f} ± "
+            f"{line.standard_error:.3f})"
+        )
+
+
+def limit_of(sizes: Sequence[int], points: Sequence[Estimate], comparisons: int) -> Limit:
+    """The limit of a series at three dimensions or more; a claim tests several, or one."""
+    curve, line = (extrapolated(sizes, points, degree, comparisons) for degree in (2, 1))
+    return Limit(curve, line)
+
+
+def all_vanish(limits: Sequence[Limit]) -> Verdict:
+    """Whether all limits are 0 up to chance, by the curves."""
+    return "holds" if all(each.curve.vanishes for each in limits) else "fails"
+
+
+def known_to(limits: Sequence[Limit], least_known: Sequence[Limit] | None = None) -> float:
+    """What would have been noticed: of the limit that refutes most clearly, or of all.
 
     Parameters
     ----------
-    straight, curved
-        The fits of the same points without and with a term in 1/d².
+    limits
+        All that are tested.
+    least_known
+        Those that must be known well where nothing is refuted; all of them unless given.
     """
-    pairs = list(zip(straight, curved, strict=True))
-    used = [curve if curve.is_bent else line for line, curve in pairs]
-    if all(fit.vanishes for fit in used):
-        return "holds", used
-    refuted = any(
-        not fit.vanishes and not curve.vanishes for fit, curve in zip(used, curved, strict=True)
-    )
-    return "fails" if refuted else UNDECIDED, used
+    refuting = [each.curve.allowed for each in limits if not each.curve.vanishes]
+    return min(refuting) if refuting else max(e.curve.allowed for e in least_known or limits)
 
 
 def with_common_relative_error(points: Sequence[Estimate]) -> list[Estimate]:

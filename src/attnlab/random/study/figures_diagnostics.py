@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from attnlab.drawing.chart_data import chart_data
@@ -44,12 +45,26 @@ def _draw_distances(rows: Rows) -> Drawn:
     return alt.layer(lines, floor.encode(y=alt.Y("floor:Q")))
 
 
+def _dimensions(view: View) -> list[int]:
+    """The dimensions of the scale, and those beyond it that were computed."""
+    at = grids.size(view.scale)
+
+    def read(d: int) -> None:
+        cells = (grids.size_runs, grids.linear_runs)
+        for cell in chain(*(runs_of(view.scale, view.seed, d) for runs_of in cells)):
+            view.rows(cell)
+        for laws_of in (grids.size_laws, grids.linear_laws):
+            view.rows(laws_of(view.scale, view.seed, d))
+
+    return [*at.dimensions, *results.stored(at.larger, read)]
+
+
 def _ratio_rows(view: View) -> Rows:
     rows: Rows = []
-    sizes = grids.size(view.scale).dimensions
-    for d, rescale in [*((d, False) for d in sizes), (sizes[1], True)]:
+    middle = grids.size(view.scale).dimensions[1]
+    for d, rescale in [*((d, False) for d in _dimensions(view)), (middle, True)]:
         cells = grids.size_runs(view.scale, view.seed, d, rescale=rescale)
-        if d == sizes[1]:
+        if d == middle:
             cells = [*cells, *grids.sign_runs(view.scale, view.seed, rescale=rescale)]
         found = results.by_place(view, cells)
         for activation in ("relu", "tanh", "sign"):
@@ -143,7 +158,7 @@ def _draw_degrees(rows: Rows) -> Drawn:
 
 def _extrapolation_rows(view: View) -> Rows:
     rows: Rows = []
-    for d in grids.size(view.scale).dimensions:
+    for d in _dimensions(view):
         at = (view.scale, view.seed, d)
         for runs, law, name in (
             (grids.linear_runs(*at), grids.linear_laws(*at), "linear target"),

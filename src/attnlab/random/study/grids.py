@@ -32,12 +32,14 @@ class Size:
     d: int
     runs: int
     test: int
-    dimensions: tuple[int, ...]  # for rates and extrapolation
+    dimensions: tuple[int, ...]  # for rates and extrapolation, none above d at `paper`
     size_runs: int
     prompts: int  # the refinement's, on figures
     size_prompts: int
     distances: tuple[int, ...]
     degrees: tuple[int, ...]  # dimensions below d for equivalent models of every degree
+    larger: tuple[int, ...] = ()  # dimensions above all others, for limits alone
+    distance_prompts: int = 4000  # behind each distance from Gaussian
 
 
 SIZES: dict[Scale, Size] = {
@@ -46,9 +48,21 @@ SIZES: dict[Scale, Size] = {
         50, 10, 5000, (24, 32, 50), 16, 20_000, 60_000, (16, 24, 32, 48, 64, 96), (24, 32)
     ),
     "paper": Size(
-        80, 20, 20_000, (30, 50, 80), 20, 60_000, 60_000, (16, 32, 48, 64, 96, 128), (30, 50)
+        d=80,
+        runs=20,
+        test=20_000,
+        dimensions=(30, 50, 80),
+        size_runs=20,
+        prompts=60_000,
+        size_prompts=60_000,
+        distances=(16, 32, 48, 64, 96, 128),
+        degrees=(30, 50),
+        larger=(120,),
+        distance_prompts=64_000,
     ),
 }
+# A limit is known by its largest dimension; twice the runs there make it known to a tenth.
+RUNS_AT_LARGER = 2
 
 
 def size(scale: Scale) -> Size:
@@ -100,10 +114,16 @@ def degree_laws(scale: Scale, seed: int) -> Cell:
     return panel_laws("degrees", scale, seed)
 
 
+def limit_dimensions(scale: Scale) -> tuple[int, ...]:
+    """The dimensions from which limits are extrapolated; a stored run may lack the last ones."""
+    at = size(scale)
+    return (*at.dimensions, *at.larger)
+
+
 def degree_dimensions(scale: Scale) -> tuple[int, ...]:
     """The dimensions at which equivalent models of every degree are fitted."""
     at = size(scale)
-    return (*at.degrees, at.d)
+    return (*at.degrees, at.d, *at.larger)
 
 
 def degree_runs(scale: Scale, seed: int, d: int) -> list[Cell]:
@@ -132,8 +152,12 @@ def size_runs(scale: Scale, seed: int, d: int, *, rescale: bool = False) -> list
             Run("size", d, d, d // 2, "relu", run=i, test=at.test, rescale=rescale, seed=seed),
             cost=(d / 24) ** 4 / 4,
         )
-        for i in range(at.size_runs)
+        for i in range(at.size_runs * _more_runs(at, d))
     ]
+
+
+def _more_runs(at: Size, d: int) -> int:
+    return RUNS_AT_LARGER if d in at.larger else 1
 
 
 def sign_runs(scale: Scale, seed: int, *, rescale: bool) -> list[Cell]:
@@ -163,7 +187,7 @@ def linear_runs(scale: Scale, seed: int, d: int) -> list[Cell]:
             Run("linear", d, d, d // 2, "linear", run=i, test=at.test, seed=seed),
             cost=(d / 24) ** 4 / 16,
         )
-        for i in range(2 * at.size_runs)
+        for i in range(2 * at.size_runs * _more_runs(at, d))
     ]
 
 
@@ -174,8 +198,13 @@ def linear_laws(scale: Scale, seed: int, d: int) -> Cell:
 
 def distances(scale: Scale, seed: int) -> list[Cell]:
     """The distances from Gaussian by dimension."""
+    at = size(scale)
     return [
-        distance(Distance(d, d, d // 2, seed=seed), cost=d / 100) for d in size(scale).distances
+        distance(
+            Distance(d, d, d // 2, prompts=at.distance_prompts, seed=seed),
+            cost=d / 100 * at.distance_prompts / 4000,
+        )
+        for d in at.distances
     ]
 
 
@@ -204,12 +233,12 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
             *(panel_runs(panel, scale, seed) for panel in others),
             (panel_laws(panel, scale, seed) for panel in others),
             [degree_laws(scale, seed)],
-            *(size_runs(scale, seed, d) for d in at.dimensions),
-            (size_laws(scale, seed, d) for d in at.dimensions),
+            *(size_runs(scale, seed, d) for d in limit_dimensions(scale)),
+            (size_laws(scale, seed, d) for d in limit_dimensions(scale)),
             size_runs(scale, seed, at.dimensions[1], rescale=True),
             *(sign_runs(scale, seed, rescale=rescale) for rescale in (False, True)),
-            *(linear_runs(scale, seed, d) for d in at.dimensions),
-            (linear_laws(scale, seed, d) for d in at.dimensions),
-            *(degree_runs(scale, seed, d) for d in at.degrees),
+            *(linear_runs(scale, seed, d) for d in limit_dimensions(scale)),
+            (linear_laws(scale, seed, d) for d in limit_dimensions(scale)),
+            *(degree_runs(scale, seed, d) for d in (*at.degrees, *at.larger)),
         )
     )

@@ -6,17 +6,19 @@ normal one, and several comparisons share a level by Bonferroni.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import statistics
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.study import View
+from attnlab.lab.study import Missing, View
 from attnlab.stats import Estimate, student_threshold
 
+T = TypeVar("T")
 LEAST = 1e-3  # below which the end of an error bar is not drawn on a logarithmic axis
 
 
@@ -40,6 +42,15 @@ def by_place(view: View, cells: Sequence[Cell]) -> dict[Place, list[Any]]:
     for cell in cells:
         for row in view.rows(cell):
             found.setdefault(place_of(row), []).append(row)
+    return found
+
+
+def stored(sizes: Iterable[int], read: Callable[[int], T]) -> dict[int, T]:
+    """What `read` finds at each dimension, without those whose cells were not computed."""
+    found = {}
+    for d in sizes:
+        with contextlib.suppress(Missing):
+            found[d] = read(d)
     return found
 
 

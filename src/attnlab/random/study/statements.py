@@ -32,6 +32,7 @@ INTRODUCTION = (
         "Simulations confirm the equivalence for several activations, context lengths, widths and "
         "regularisations.",
         MATCHES,
+        tuple(f"refinement-fig-{figure}" for figure in FIGURES),
     ),
     Statement(
         "conditions-activation",

@@ -15,6 +15,7 @@ from attnlab.separation.study import (
     claims_lemmas,
     claims_panels,
     claims_regression,
+    claims_robust,
     claims_theorems,
     claims_work,
 )
@@ -23,7 +24,7 @@ from attnlab.separation.study.cells_lemmas import sign_sums, sign_tail, tensor_f
 from attnlab.separation.study.cells_map import success_map
 from attnlab.separation.study.cells_regression import regression
 from attnlab.separation.study.cells_rows import spike_rows
-from attnlab.separation.study.cells_theorem import least_dimension, theorem
+from attnlab.separation.study.cells_theorem import least_dimension, least_spike, theorem
 from attnlab.separation.study.cells_widths import widths
 from attnlab.separation.study.cells_work import work
 from attnlab.separation.study.figures_sweeps import SWEEPS
@@ -54,6 +55,7 @@ study = Study(
         success_map,
         theorem,
         least_dimension,
+        least_spike,
         spike_rows,
         widths,
         work,
@@ -64,6 +66,7 @@ study = Study(
         *claims_theorems.CLAIMS,
         *claims_lemmas.CLAIMS,
         *claims_regression.CLAIMS,
+        *claims_robust.CLAIMS,
         *claims_panels.CLAIMS,
         *claims_experiment.CLAIMS,
         *claims_work.CLAIMS,

@@ -17,6 +17,8 @@ from attnlab.separation.models import AttentionNetwork
 from attnlab.separation.study.cells_attention import PAIRS, outside_definition_allowed
 
 OFFSET = 0.1  # of the theorem's threshold
+SPIKE_RANGE = (0.3, 1.2)  # spikes a1 among which the least is looked for
+SPIKE_ROUNDING = 1e-6
 NEIGHBOURS = 16  # dimensions looked at on both sides of where the theorem begins to hold
 
 
@@ -111,6 +113,46 @@ def run_least_dimension(config: LeastDimension) -> LeastDimensionResult:
     return LeastDimensionResult(min(good, default=high), max(broken, default=3) + 1, predicted)
 
 
+@dataclass(frozen=True)
+class LeastSpike:
+    """From which spike a1 on the theorem holds at one size with X = I in place of X = 1."""
+
+    exponent: int = 6
+    """n is the multiple of d - 2 next to 10^exponent."""
+    d: int = 218
+    """Dimension of a token, at least 4."""
+    m: int = 66
+    """Number of random neurons."""
+    b: float = 0.2
+    """Entry at a token's class; c = 1 - b."""
+    delta: float = 0.01
+    """The theorem holds where the failure is at most delta / n."""
+
+
+@dataclass(frozen=True)
+class LeastSpikeResult:
+    """The spike from which on the failure is at most delta / n."""
+
+    least: float | None  # None where the largest spike that was looked at does not serve either
+
+
+def run_least_spike(config: LeastSpike) -> LeastSpikeResult:
+    """Bisection over a1."""
+    goal = _goal(config.exponent, config.delta)
+
+    def holds(a1: float) -> bool:
+        law = _law(TheoremPoint(config.exponent, config.d, a1=a1, b=config.b, x="identity"))
+        return theory.failure_from(law, config.m) <= goal
+
+    low, high = SPIKE_RANGE
+    if not holds(high):
+        return LeastSpikeResult(None)
+    while high - low > SPIKE_ROUNDING:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return LeastSpikeResult(high)
+
+
 def _goal(exponent: int, delta: float) -> float:
     arguments.integer("exponent", exponent, 1)
     return arguments.open_fraction("delta", delta) / 10.0**exponent
@@ -128,6 +170,7 @@ def _law(config: TheoremPoint) -> theory.NeuronLaw:
 
 
 theorem = CellKind("separation_theorem", TheoremPoint, TheoremResult, run_theorem)
+least_spike = CellKind("separation_least_spike", LeastSpike, LeastSpikeResult, run_least_spike)
 least_dimension = CellKind(
     "separation_least_dimension", LeastDimension, LeastDimensionResult, run_least_dimension
 )

@@ -18,8 +18,10 @@ from attnlab.separation.study.cells_rows import SpikeRows, spike_rows
 from attnlab.separation.study.cells_theorem import (
     OFFSET,
     LeastDimension,
+    LeastSpike,
     TheoremPoint,
     least_dimension,
+    least_spike,
     theorem,
 )
 
@@ -63,6 +65,10 @@ CORNER_EXPONENTS = (4, 12)
 ASYMPTOTIC = 180  # n^0.02 has passed the dimension that b = 0.2 needs
 IDENTITY = ((4, 202), (6, 402), (8, 402), (12, 802))  # exponent, d
 IDENTITY_SPIKES = {False: (0.7,), True: (1.0, 1.2)}  # a1 below and above sqrt(1 - b^2)
+# b -> exponents of n for the least spike with X = I; for b = 0.3, d would be 4e5 at n = 10^48.
+SPIKE_BS = {0.1: (6, 12, 24, 48), 0.2: (6, 12, 24, 48), 0.3: (6, 12, 24)}
+# d over the predicted dimension, and over n^(b^2), where a row attends to its own class with X = I.
+SPIKE_DIMENSION = (1.2, 20)
 CROSS = ((3, 130), (4, 202), (6, 202), (8, 302), (12, 402))  # exponent, d
 
 # Lemmas 5.1-5.4: 2^-m <= delta/n from C = 1 / ln 2 on.
@@ -144,6 +150,23 @@ def identity_sweep(above: bool) -> list[Cell]:
     ]
 
 
+def least_spikes(b: float) -> list[Cell]:
+    """The least spike that serves the theorem with X = I, at growing n."""
+    predicted, own = SPIKE_DIMENSION
+    return [
+        least_spike(
+            LeastSpike(
+                e,
+                math.ceil(max(predicted * predicted_dimension(e, b), own * 10.0 ** (e * b**2))),
+                width(THEOREM_C, 10.0**e),
+                b,
+            ),
+            cost=0.05,
+        )
+        for e in SPIKE_BS[b]
+    ]
+
+
 def least_dimensions(b: float) -> list[Cell]:
     """From which d on the theorem holds, at every n of the map."""
     return [
@@ -213,6 +236,7 @@ def theory_groups() -> list[list[Cell]]:
     return [
         every,
         [point for b in THEOREM_BS for point in least_dimensions(b)],
+        [point for b in SPIKE_BS for point in least_spikes(b)],
         lemma_sweep(),
         tail_cells(),
         entry_sweep(),

@@ -5,7 +5,7 @@ with Section C of the appendix; Sections D, E and F are known from the reference
 """
 
 from attnlab.lab.study import Statement
-from attnlab.separation.study.claims_panels import PANELS
+from attnlab.separation.study.panels import MODELS, PANELS, section, swept_in
 
 DEFINES = "It defines what the statements speak of."
 DRAWS = "A drawing of the network."
@@ -63,8 +63,8 @@ _FRONT = (
         "Section 2, roadmap",
         "sentence",
         "The experiments of Section 7 show how robust the theoretical results are.",
-        claims=("theorem-6.2-experiment", "lemma-5-experiment"),
-        beside=("theorem-6.2-mended",),
+        claims=("experiments-robust",),
+        beside=("theorem-6.2-experiment", "lemma-5-experiment", "theorem-6.2-mended"),
     ),
     Statement(
         "lemma-3.1",
@@ -267,24 +267,25 @@ _BESIDE = {
     "4a": ("simulation-follows-law", "signs-shared", "float64-decides"),
     "4c": ("wider-hurts",),
     "4d": ("success-cap",),
-    "4e": ("spike-rows-shared",),
+    "4e": ("spike-rows-shared", "spike-break"),
     "5c": ("wider-hurts",),
     "5d": ("success-cap",),
+    "5e": ("spike-break",),
 }
 
 
 def _panel(panel: str) -> Statement:
+    """A panel: the text gives its grid, and says of all panels that they show robustness."""
     number, letter = panel
-    model = {"3": "Softmax regression", "4": "Self-attention, X = I", "5": "Self-attention, X = 1"}
     shown = _SHOWN.get(panel) or f"{_SHOWN[letter]}, 100 trials per point"
     return Statement(
         f"figure-{panel}",
-        f"Section {'7.1' if number == '3' else '7.2'}, Figure {number}({letter})",
+        f"Section {section(panel)}, Figure {number}({letter})",
         "figure",
-        f"{model[number]}: how often E_success happens for {shown}. Our reading: it "
-        f"{PANELS[panel].statement}.",
+        f"{MODELS[number]}: E_success, counted for {shown}, shows that the theoretical results "
+        f"are robust, here in {swept_in(panel)}.",
         claims=(f"figure-{panel}",),
-        beside=_BESIDE.get(panel, ()),
+        beside=(f"figure-{panel}-trend", *_BESIDE.get(panel, ())),
     )
 
 

@@ -1,0 +1,215 @@
+"""Limits: which gaps vanish as d grows, how well that is known, and distances from Gaussian."""
+
+import inspect
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from attnlab.random import gaussianity
+from attnlab.random.study import gaussian_floor, grids, study
+from attnlab.random.study.extrapolation import LEAST, all_vanish, known_to, limit_of
+from attnlab.stats import Estimate
+from tests.random.study.changes import changed, fitted, times, to
+from tests.random.study.judging import EQUIVALENT, UNDECIDED, entry_of, verdict
+
+LIMITS = (
+    *("lu-icl", "lu-idg", "lu-nonlinear-target"),
+    *("theorem-3", "theorem-3-relu", "theorem-3-tanh"),
+    *("theorem-3-degree-1", "theorem-3-degree-2", "theorem-3-degree-4"),
+)
+
+
+def without(view, *dimensions, panels=("size", "linear", "degrees", "width")):
+    """The same results without the cells of some dimensions."""
+    gone = {
+        cell.key
+        for cell in grids.cells(view.scale, view.seed)
+        if getattr(cell.config, "panel", "") in panels and cell.config.d in dimensions
+    }
+    return replace(view, results={k: rows for k, rows in view.results.items() if k not in gone})
+
+
+def test_a_term_that_a_line_hides_is_allowed_for():
+    """Points on a curve whose bend is below chance: the line is sure of a wrong limit."""
+    sizes, error = (30, 50, 80), 0.004
+    points = [Estimate(0.1 - 8 / d + 180 / d**2, error, 20) for d in sizes]
+    found = limit_of(sizes, points, 1)
+    assert found.curve.limit.value == pytest.approx(0.1, abs=1e-9)
+    assert abs(found.line.limit.value - 0.1) > 5 * found.line.limit.standard_error
+    assert found.curve.allowed > 3 * found.line.allowed
+    assert "by a line" in str(found)
+
+
+def test_only_the_curve_refutes():
+    sizes, error = (30, 50, 80, 120), 1e-4
+    bent = limit_of(sizes, [Estimate(2 / d + 40 / d**2, error, 20) for d in sizes], 1)
+    stays = limit_of(sizes, [Estimate(0.2 + 2 / d, 2 * error, 20) for d in sizes], 1)
+    assert not bent.line.vanishes
+    assert all_vanish([bent]) == "holds"
+    assert all_vanish([bent, stays]) == "fails"
+    assert known_to([bent, stays]) == stays.curve.allowed
+    assert known_to([bent]) == bent.curve.allowed
+
+
+@pytest.mark.parametrize("claim", LIMITS)
+def test_a_run_without_the_largest_dimension_is_judged_and_names_it(paper, claim):
+    whole, part = entry_of(claim, paper), entry_of(claim, without(paper, 120))
+    assert "lacks d = 120" in part.note
+    assert "--scale paper" in part.note
+    assert "lacks" not in whole.note
+    assert part.resolution.value > 1.5 * whole.resolution.value
+
+
+def test_every_claim_and_figure_works_without_the_largest_dimension(paper):
+    seen = without(paper, 120)
+    for claim in study.claims:
+        assert entry_of(claim.id, seen).measured != "not computed"
+    for figure in study.figures:
+        assert figure.data(seen)
+
+
+def test_the_largest_dimension_is_in_the_figures_once_it_is_computed(paper):
+    by_id = {figure.id: figure for figure in study.figures}
+    for name in ("ratio", "extrapolation"):
+        for seen, least in ((paper, 120), (without(paper, 120), 80)):
+            assert max(1 / row["inverse_d"] for row in by_id[name].data(seen)) == pytest.approx(
+                least
+            )
+
+
+def test_the_larger_dimensions_are_of_the_paper_scale_alone():
+    assert [grids.size(scale).larger for scale in ("quick", "standard", "paper")] == [
+        (),
+        (),
+        (120,),
+    ]
+    assert len(grids.cells("quick", 0)) == 217
+    panels = {c.config.panel for c in grids.cells("paper", 0) if getattr(c.config, "d", 0) == 120}
+    assert panels == {"size", "linear", "degrees"}
+
+
+def test_too_few_dimensions_have_no_limit_and_the_missing_ones_are_named(paper):
+    assert LEAST == 3
+    for degree in (1, 2, 4):
+        found = entry_of(f"theorem-3-degree-{degree}", without(paper, 30, 50, 120))
+        assert found.verdict == UNDECIDED
+        assert "lacks d = 30, 50 and 120" in found.note
+        assert "--scale paper" in found.note
+    for claim in ("lu-icl", "lu-idg"):
+        found = entry_of(claim, without(paper, 30, 50))
+        assert found.verdict == UNDECIDED
+        assert "d = 30 and 50" in found.note
+
+
+def test_each_degree_is_compared_with_its_own_prediction(paper):
+    """Equivalent models of degree 4 that are off are seen by the claim about degree 4 alone."""
+    off = changed(paper, times(1.5, "run", fitted("width", "relu r=4|tanh r=4")))
+    verdicts = [verdict(f"refinement-degree-{degree}", off) for degree in (1, 2, 4)]
+    assert verdicts == ["holds", "holds", "fails"]
+
+
+def test_each_degree_has_its_own_limit(paper):
+    """A gap of degree 4 that stays as d grows is a finding about degree 4 alone."""
+    panels = ("width", "degrees", "size")
+    off = [times(1.5, "run", fitted(panel, "relu r=4|tanh r=4")) for panel in panels]
+    verdicts = [verdict(f"theorem-3-degree-{r}", changed(paper, *off)) for r in (1, 2, 4)]
+    assert verdicts == ["holds", "holds", "fails"]
+    assert verdict("small-degree-suffices", changed(paper, *off)) == "holds"
+    every = [times(1.5, "run", fitted(panel, EQUIVALENT)) for panel in panels]
+    assert verdict("small-degree-suffices", changed(paper, *every)) == "fails"
+
+
+@pytest.mark.parametrize(("power", "expected"), [(1, "holds"), (0, "fails")])
+def test_a_gap_may_be_there_at_every_dimension_and_must_vanish(paper, power, expected):
+    def grown(config, row):
+        in_panel = config.panel in ("width", "degrees") and row.model in ("relu", "tanh")
+        return {"icl": row.icl * math.exp(0.4 * (30 / config.d) ** power)} if in_panel else {}
+
+    for degree in (2, 4):
+        found = entry_of(f"theorem-3-degree-{degree}", changed(paper, ("run", grown)))
+        assert found.verdict == expected
+
+
+@pytest.mark.parametrize("claim", ["lu-icl", "lu-idg"])
+def test_a_bend_in_the_law_of_linear_attention_is_no_refutation(paper, claim):
+    def bent(config, row):
+        factor = math.exp(4 / config.d + 60 / config.d**2)
+        return (
+            {"icl": row.icl * factor, "idg": row.idg * factor} if config.panel == "linear" else {}
+        )
+
+    assert verdict(claim, changed(paper, ("run", bent))) == "holds"
+    assert verdict(claim, changed(paper, ("run", bent), ("run", _off))) == "fails"
+
+
+def _off(config, row):
+    return {"icl": 1.2 * row.icl, "idg": 1.2 * row.idg} if config.panel == "linear" else {}
+
+
+@pytest.mark.parametrize("field", ["kurtosis", "kolmogorov"])
+def test_a_distance_that_stays_is_no_convergence(paper, field):
+    rows = paper.rows(grids.distances(paper.scale, paper.seed)[1])
+    stays = to("gaussianity", **{field: getattr(rows[0], field)})
+    for claim in ("lemma-1", "corollary-2"):
+        assert verdict(claim, changed(paper, stays)) == "fails"
+
+
+def test_gaussian_samples_are_gaussian(paper):
+    """Rows that show at every d what Gaussian samples show leave nothing to be seen of a limit."""
+    prompts = grids.distances(paper.scale, paper.seed)[0].config.prompts
+    floor = gaussian_floor.gaussian_pairs(prompts)
+    flat = to(
+        "gaussianity",
+        lambda c, r: r.statement == "corollary-2",
+        kurtosis=floor.kurtosis,
+        kolmogorov=floor.kolmogorov,
+    )
+    assert verdict("corollary-2", changed(paper, flat)) != "fails"
+
+
+def test_a_limit_as_large_as_the_last_distance_must_be_seen(paper):
+    """With standard errors at which d = 128 cannot be told from the limit nothing is decided."""
+    coarse = to("gaussianity", kolmogorov_error=2e-3)
+    for claim in ("lemma-1", "corollary-2"):
+        found = entry_of(claim, changed(paper, coarse))
+        assert found.verdict == UNDECIDED
+        assert found.resolution.value > found.resolution.limit
+
+
+def test_the_floor_has_the_projections_of_the_cell():
+    names = inspect.signature(gaussianity.joint_with_index).parameters
+    assert names["angles"].default == gaussian_floor.ANGLES
+
+
+def test_the_floor_of_pairs_is_above_that_of_a_kurtosis_alone():
+    """The largest of eight kurtoses of Gaussian samples is positive, and falls as 1/sqrt(n)."""
+    few, many = (gaussian_floor.gaussian_pairs(n) for n in (500, 2000))
+    assert few.kurtosis > many.kurtosis > 0.05
+    assert few.kolmogorov / many.kolmogorov == pytest.approx(2, rel=0.1)
+
+
+def test_what_is_beyond_the_floor_is_the_distance_of_the_law(seed):
+    """A scale mixture whose excess kurtosis is known, seen through the largest of eight angles."""
+    n, variance = 4000, 0.1
+    rng = np.random.default_rng(seed)
+    theta = np.pi * np.arange(gaussian_floor.ANGLES) / gaussian_floor.ANGLES
+    largest = []
+    for _ in range(100):
+        pair = rng.standard_normal((2, n))
+        pair[0] *= np.sqrt(rng.gamma(1 / variance, variance, n))
+        views = np.stack([np.cos(theta), np.sin(theta)], axis=1) @ pair
+        largest.append(max(np.mean(v**4) / np.mean(v**2) ** 2 - 3 for v in views))
+    found = gaussian_floor.beyond(Estimate.of(largest), gaussian_floor.gaussian_pairs(n).kurtosis)
+    assert found.value == pytest.approx(3 * variance, abs=0.03 + 5 * found.standard_error)
+
+
+def test_the_root_is_signed_and_its_standard_error_is_finite():
+    below = gaussian_floor.beyond(Estimate(0.012, 1e-3, 8), 0.013)
+    assert below.value < 0
+    assert below.standard_error < math.inf
+    at = gaussian_floor.beyond(Estimate(0.013, 1e-3, 8), 0.013)
+    assert (at.value, at.standard_error) == (0.0, pytest.approx(math.sqrt(0.013e-3)))
+    plain = Estimate(-0.2, 0.1, 8)
+    assert gaussian_floor.beyond(plain, 0.0) == plain

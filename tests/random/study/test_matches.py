@@ -1,0 +1,116 @@
+"""When the curves of a figure match, and what else is asked of the points of a figure."""
+
+import math
+
+import pytest
+
+from attnlab.random.study import claims_equivalence
+from attnlab.random.study.claims_samples import SLIGHT
+from attnlab.random.study.claims_theorem import SAME
+from attnlab.random.study.panels import RIDGES
+from tests.random.study.changes import changed, fitted, times, to
+from tests.random.study.judging import MLP, UNDECIDED, at_psi, entry_of, verdict
+
+PANELS = {"1a": "n", "2a": "length", "2b": "width", "2c": "ridge"}
+
+
+def predicting(panel, gap, models=("relu", "tanh")):
+    """A refinement that predicts a log ratio of transformer and equivalent."""
+    return times(math.exp(gap), "law", lambda c, r: c.panel == panel and r.model in models)
+
+
+def grown(panel, gap, models=MLP):
+    """Transformers whose log errors are larger by a gap."""
+    return times(math.exp(gap), "run", fitted(panel, models))
+
+
+@pytest.mark.parametrize("figure", sorted(PANELS))
+@pytest.mark.parametrize("predicted", [0.0, 0.08, 0.15, 0.6])
+def test_a_perfect_match_is_a_match_whatever_is_predicted(paper, figure, predicted):
+    seen = changed(paper, predicting(PANELS[figure], predicted))
+    assert verdict(f"theorem-3-fig-{figure}", seen) == "holds"
+
+
+@pytest.mark.parametrize("figure", sorted(PANELS))
+@pytest.mark.parametrize(
+    ("gap", "predicted", "expected"),
+    [
+        (SLIGHT, 0.0, "holds"),
+        (0.09, 0.09, "holds"),
+        (-0.09, 0.09, "holds"),
+        (0.09, 0.0, "fails"),
+        (0.2, 0.2, UNDECIDED),
+        (0.2, SAME, "fails"),
+        (0.6, 0.6, UNDECIDED),
+    ],
+)
+def test_a_gap_is_slight_or_explained_or_no_match(paper, figure, gap, predicted, expected):
+    panel = PANELS[figure]
+    seen = changed(paper, grown(panel, gap), predicting(panel, predicted))
+    assert verdict(f"theorem-3-fig-{figure}", seen) == expected
+
+
+def test_points_where_d_is_too_small_for_a_match_are_named(paper):
+    short = lambda config, row: config.length == 20  # noqa: E731
+    one = times(math.exp(0.2), "run", fitted("length", "relu", where=short))
+    predicted = times(
+        math.exp(0.2), "law", lambda c, r: c.panel == "length" and r.model == "relu" and short(c, r)
+    )
+    found = entry_of("theorem-3-fig-2a", changed(paper, one, predicted))
+    assert found.verdict == UNDECIDED
+    assert "relu, l = 0.25 d: this d is too small" in found.note
+    assert "No scale of the study decides it." in found.note
+
+
+def test_a_single_point_that_does_not_match_is_noticed(paper):
+    one = times(1.2, "run", fitted("width", "tanh", where=at_psi(0.5)))
+    assert verdict("theorem-3-fig-2b", changed(paper, one)) == "fails"
+
+
+def test_what_is_left_out_is_counted(paper):
+    """Ill-conditioned fits, and points next to the peak, are in the numbers of the claim."""
+    ill = to("run", fitted("width", MLP, where=at_psi(2.0)), diagnosis="ill-conditioned")
+    plain, fewer = (entry_of("theorem-3-fig-2b", view) for view in (paper, changed(paper, ill)))
+    assert "on 16 points at d = 80" in plain.measured
+    assert "left out: 6 next to the peak, 0 ill-conditioned" in plain.measured
+    assert "on 14 points at d = 80" in fewer.measured
+    assert "left out: 6 next to the peak, 2 ill-conditioned" in fewer.measured
+
+
+@pytest.mark.parametrize("figure", sorted(PANELS))
+def test_a_gap_of_the_opposite_sign_is_not_the_predicted_one(paper, figure):
+    """A prediction of +0.15 and a measured gap of -0.15 are 0.3 apart."""
+    panel = PANELS[figure]
+    for sign, expected in ((1, "holds"), (0, "fails"), (-1, "fails")):
+        seen = changed(paper, grown(panel, sign * 0.15), predicting(panel, 0.15))
+        assert verdict(f"refinement-fig-{figure}", seen) == expected
+
+
+def test_the_lines_of_a_match_are_ordered():
+    assert 0 < SLIGHT < SAME < claims_equivalence.APART
+
+
+def test_a_slight_gain_is_not_significant(paper):
+    """Both MLPs better by 0.03 beyond l = d are not significantly better; by 0.2 they are."""
+
+    def gaining(gain):
+        rows = fitted("length", f"{MLP}|linear")
+        return to("run", rows, icl=lambda row: math.exp(-gain * (row.model != "linear")))
+
+    claim = "fig-2a-mlp-gains-beyond"
+    assert verdict(claim, changed(paper, gaining(0.03))) == "fails"
+    assert verdict(claim, changed(paper, gaining(0.2))) == "holds"
+
+
+@pytest.mark.parametrize("weak", RIDGES[:-1])
+def test_every_ridge_must_lower_the_peak_and_steady_the_curve(paper, weak):
+    """A peak that rises from one ridge to the next is noticed, whichever the first is."""
+    peak = lambda config, row: row.ridge == weak and at_psi(0.9, 1.0, 1.1)(config, row)  # noqa: E731
+    flat = times(1e-9, "run", fitted("ridge", "relu", where=peak))
+    assert verdict("double-descent-regularised", changed(paper, flat)) == "fails"
+
+    def constant(config, row):
+        rows = fitted("ridge", "relu", where=lambda c, r: r.ridge == weak)
+        return {"icl": 1.0} if rows(config, row) else {}
+
+    assert verdict("fig-2c-more-stable", changed(paper, ("run", constant))) == "fails"
