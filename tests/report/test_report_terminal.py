@@ -9,8 +9,8 @@ import re
 import pytest
 from rich.console import Console
 
-from attnlab.lab.ledger import Judged, Ledger
-from attnlab.lab.study import View
+from attnlab.lab.ledger import Judged, Ledger, Shipped
+from attnlab.lab.study import NO_SCALE, View
 from attnlab.report.deciding import command_for
 from attnlab.report.digest import Digest
 from attnlab.report.terminal import print_rows
@@ -109,6 +109,20 @@ def test_the_command_that_decides_a_claim_is_found_in_its_note(entries, note):
     assert command_for(open_one) == f"attnlab reproduce garden {NOTES[note]}"
     assert command_for(dataclasses.replace(open_one, broken=True)) == ""
     assert command_for(entries[0]) == ""
+
+
+def test_a_shipped_run_that_decided_nothing_says_what_would(entries):
+    here = dataclasses.replace(entries[3], note="Scale 'standard' decides this.")
+    there = dataclasses.replace(here, scale="paper", note=NO_SCALE)
+    looked = dataclasses.replace(here, shipped=Shipped(there, "a card", "2026-01-31", 5, 5))
+    assert command_for(looked) == ""
+    found = dataclasses.replace(there, verdict="holds")
+    known = dataclasses.replace(here, shipped=Shipped(found, "a card", "2026-01-31", 5, 5))
+    assert command_for(known) == "attnlab reproduce garden --scale standard"
+    smaller = dataclasses.replace(here, note="Scale 'paper' decides this.")
+    there = dataclasses.replace(there, scale="standard")
+    looked = dataclasses.replace(smaller, shipped=Shipped(there, "a card", "2026-01-31", 5, 5))
+    assert command_for(looked) == "attnlab reproduce garden --scale paper"
 
 
 def test_colour_codes_appear_on_a_terminal_only(entries):

@@ -2,7 +2,8 @@
 
 A note names it: in quotes as a whole command, or as the scale that decides. The lab turns a verdict
 without resolution into undecided by itself; such a note names none, and the next larger scale of
-the study is the one that looks more closely.
+the study is the one that looks more closely. Where a shipped run has looked at that scale already
+and decided nothing, its own note says what would.
 """
 
 from __future__ import annotations
@@ -22,13 +23,19 @@ def command_for(entry: Entry, seed: int = 0) -> str:
     if entry.decided or entry.broken:
         return NOTHING
     named = COMMAND.search(entry.note)
-    if named:
-        return named[1]
+    command = named[1] if named else _of_a_scale(entry, seed)
+    shipped = entry.shipped.entry if entry.shipped else entry
+    if shipped.decided or shipped.scale == entry.scale:
+        return command
+    scales = SCALES[: SCALES.index(shipped.scale) + 1]
+    looked = any(f"--scale {scale}" in command for scale in scales)
+    return command_for(shipped, seed) if looked else command
+
+
+def _of_a_scale(entry: Entry, seed: int) -> str:
     found = NAMED_SCALE.search(entry.note)
     scale = found[1] if found else _next(entry.scale)
-    if scale == NOTHING:
-        return NOTHING
-    return _reproduced(entry, scale, seed)
+    return NOTHING if scale == NOTHING else _reproduced(entry, scale, seed)
 
 
 def command_of(entry: Entry, seed: int = 0) -> str:
