@@ -21,6 +21,10 @@ class Sizes:
     rank: int
     key_value_heads: int | None = None
 
+    def __repr__(self) -> str:
+        shared = f", {self.key_value_heads}" if self.key_value_heads else ""
+        return f"Sizes({self.d}, {self.heads}, {self.rank}{shared})"
+
     @property
     def share(self) -> float:
         """H r / d, which is 1 where r = d / H."""
