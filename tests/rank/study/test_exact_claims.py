@@ -5,7 +5,7 @@ import math
 import pytest
 
 from attnlab.rank.study import claims_figure_1, claims_theorem_4
-from attnlab.rank.theory import full_rank, majority_vote
+from attnlab.rank.theory import full_rank, majority_vote, random_features
 from attnlab.stats import Estimate
 from tests.rank.study import evidence
 from tests.rank.study.changed_evidence import entry
@@ -54,3 +54,11 @@ def test_a_law_beyond_its_proved_bound_makes_the_claim_fail(monkeypatch, claim, 
 
     monkeypatch.setattr(module, law, wrong)
     assert entry(claim, evidence.view("quick")).verdict == "fails"
+
+
+def test_a_number_of_heads_beyond_every_power_of_d_is_no_power(monkeypatch):
+    """d^(log d) passes at the stored sizes and not between d = 10^5 and 10^6."""
+    view = evidence.view("quick")
+    assert entry("theorem-2-tightness", view).verdict == "holds"
+    monkeypatch.setattr(random_features, "log_features", lambda d, epsilon: math.log(d) ** 2)
+    assert entry("theorem-2-tightness", view).verdict == "fails"
