@@ -16,6 +16,7 @@ from attnlab.lab.cell import AnyCell, Cell, CellKind
 from attnlab.lab.explorer import Explorer, Knob
 from attnlab.lab.fault import describe
 from attnlab.lab.judgement import (
+    UNDECIDED,
     VERDICTS,
     Judgement,
     Resolution,
@@ -43,6 +44,7 @@ NO_ARTICLE = Article()
 __all__ = [
     "NO_SCALE",
     "SCALES",
+    "UNDECIDED",
     "VERDICTS",
     "Article",
     "Claim",

@@ -10,11 +10,11 @@ import math
 from itertools import pairwise
 from typing import Any
 
-from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
+from attnlab.lab.study import UNDECIDED, Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import grids, results
 from attnlab.linear.study.claims_models import trained_in_full
 from attnlab.linear.study.claims_profiles import Profile, within
-from attnlab.linear.study.results import MARGIN, UNDECIDED, clearly_below
+from attnlab.linear.study.results import MARGIN, clearly_below
 from attnlab.stats import Estimate
 
 SOURCE = "Vladymyrov et al., Appendix B"

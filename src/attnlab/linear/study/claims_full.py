@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from attnlab.lab.study import NO_SCALE, Claim, Judgement, Resolution, Verdict, View
+from attnlab.lab.study import NO_SCALE, UNDECIDED, Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import full_results, grids, results
 from attnlab.linear.study.claims_table_cells import (
     CELLS,
@@ -29,7 +29,7 @@ from attnlab.linear.study.claims_table_cells import (
     table_cell,
     tolerance,
 )
-from attnlab.linear.study.results import MARGIN, UNDECIDED
+from attnlab.linear.study.results import MARGIN
 from attnlab.linear.study.table_1 import (
     DEPTHS,
     LAWS,

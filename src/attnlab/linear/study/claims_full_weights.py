@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnlab.lab.study import NO_SCALE, Claim, Judgement, Resolution, Verdict, View
+from attnlab.lab.study import NO_SCALE, UNDECIDED, Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import full_results, grids, grids_full, results
 from attnlab.linear.study.claims_full import DECIDES, HALF, SOURCE, no_full_network
 from attnlab.linear.study.questions_full import FullLossRow, StructureRow
-from attnlab.linear.study.results import MARGIN, UNDECIDED
+from attnlab.linear.study.results import MARGIN
 from attnlab.linear.study.table_1 import LAWS, PAPER, UNIFORM
 from attnlab.stats import Estimate, student_threshold
 

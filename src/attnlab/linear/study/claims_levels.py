@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from attnlab.lab.judgement import all_of
-from attnlab.lab.study import NO_SCALE, Claim, Judgement, Resolution, Verdict, View
+from attnlab.lab.study import NO_SCALE, UNDECIDED, Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import full_results, grids, results
 from attnlab.linear.study.claims_models import SOURCE, shown
 from attnlab.linear.study.claims_profiles import Profile, within
-from attnlab.linear.study.results import MARGIN, UNDECIDED, clearly_below
+from attnlab.linear.study.results import MARGIN, clearly_below
 from attnlab.linear.study.table_1 import PAPER, law_name
 from attnlab.stats import Estimate
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from attnlab.lab.study import NO_SCALE, Claim, Judgement, Resolution, Verdict, View
+from attnlab.lab.study import NO_SCALE, UNDECIDED, Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import full_results, grids, results
-from attnlab.linear.study.results import MARGIN, UNDECIDED, clearly_below
+from attnlab.linear.study.results import MARGIN, clearly_below
 from attnlab.linear.study.table_1 import DEPTHS, LAWS, UNIFORM, law_name
 from attnlab.stats import LEVEL, Estimate, normal_threshold
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 
-from attnlab.lab.study import Claim, Judgement, Resolution, View
+from attnlab.lab.study import UNDECIDED, Claim, Judgement, Resolution, View
 from attnlab.linear.study import grids, results
 from attnlab.linear.study.claims_table import reaching
 from attnlab.linear.study.claims_table_cells import judged_cells
-from attnlab.linear.study.results import MARGIN, UNDECIDED, at_most, clearly_below
+from attnlab.linear.study.results import MARGIN, at_most, clearly_below
 from attnlab.linear.study.table_1 import LAWS, PAPER, SHOWN, law_name
 from attnlab.stats import LEVEL, Estimate, normal_threshold
 

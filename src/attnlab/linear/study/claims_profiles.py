@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
+from attnlab.lab.study import UNDECIDED, Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import grids, results
 from attnlab.linear.study.claims_models import SOURCE, trained_in_full
-from attnlab.linear.study.results import MARGIN, UNDECIDED, at_most, clearly_below
+from attnlab.linear.study.results import MARGIN, at_most, clearly_below
 from attnlab.linear.study.table_1 import LAWS, law_name, trained_range
 from attnlab.stats import Estimate
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
-from attnlab.lab.study import NO_SCALE, Claim, Judgement, Resolution, Verdict, View
+from attnlab.lab.study import NO_SCALE, UNDECIDED, Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import full_results, grids, grids_full, results
 from attnlab.linear.study.claims_full import no_full_network
 from attnlab.linear.study.claims_table_cells import (
@@ -27,7 +27,7 @@ from attnlab.linear.study.claims_table_cells import (
 )
 from attnlab.linear.study.questions_ablation import WITHOUT
 from attnlab.linear.study.questions_full import FullLossRow
-from attnlab.linear.study.results import MARGIN, UNDECIDED
+from attnlab.linear.study.results import MARGIN
 from attnlab.linear.study.table_1 import law_name
 from attnlab.stats import Estimate
 
@@ -152,6 +152,12 @@ def _ablated(view: View) -> Ablated | None:
     return Ablated(found["loss"], tuple(found[name] for name in WITHOUT), factors, steps)
 
 
+def _told_from_zero(parts: Sequence[Estimate]) -> Resolution:
+    """How much of each difference chance could make up."""
+    shares = (MARGIN * one.standard_error / abs(one.value) for one in parts)
+    return Resolution(max(shares), 1.0, "of each difference")
+
+
 def _each_part(view: View) -> Judgement:
     """Whether the network loses without one of its parts: this can refute, and confirms nothing."""
     seen = _ablated(view)
@@ -168,11 +174,7 @@ def _each_part(view: View) -> Judgement:
         "ω_xy writes y into the inputs, from where momentum comes; ω_yy rescales y. Without both, "
         f"see found-algorithm-together. {NO_SCALE} That takes training without one of them.",
         **results.AS_IN_PAPER,
-        resolution=Resolution(
-            max(MARGIN * g.standard_error / abs(g.value) for g in (without or seen.gains)),
-            1.0,
-            "of the difference",
-        ),
+        resolution=_told_from_zero(without or seen.gains),
     )
 
 
@@ -202,11 +204,7 @@ def _both_parts(view: View) -> Judgement:
         "GD++ is DIAG without both, trained by the same recipe, the best of five starts of each."
         + (f" {results.left_open(view)}" if verdict == UNDECIDED else ""),
         **full_results.setting(list(rows.values()), "paper"),
-        resolution=Resolution(
-            max(MARGIN * one.standard_error / abs(one.value) for one in (refuting or parts)),
-            1.0,
-            "of each difference",
-        ),
+        resolution=_told_from_zero(refuting or parts),
     )
 
 

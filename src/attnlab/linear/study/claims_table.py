@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from attnlab.lab.study import NO_SCALE, Claim, Judgement, Resolution, Verdict, View
+from attnlab.lab.study import NO_SCALE, UNDECIDED, Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import grids, results
 from attnlab.linear.study.claims_table_cells import (
     CELLS,
@@ -26,7 +26,6 @@ from attnlab.linear.study.claims_table_cells import (
     table_cells,
     tolerance,
 )
-from attnlab.linear.study.results import UNDECIDED
 from attnlab.linear.study.table_1 import DEPTHS, LAWS, PAPER, RIDGES, law_name, rounding
 from attnlab.stats import LEVEL, normal_threshold
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 
-from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
+from attnlab.lab.study import UNDECIDED, Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import results
 from attnlab.linear.study.claims_models import SOURCE, shown, trained_in_full
-from attnlab.linear.study.results import MARGIN, UNDECIDED, at_most
+from attnlab.linear.study.results import MARGIN, at_most
 from attnlab.linear.study.table_1 import CATEGORICAL, PAPER, UNIFORM, law_name
 from attnlab.stats import Estimate
 

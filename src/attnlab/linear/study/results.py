@@ -12,12 +12,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.study import NO_SCALE, Judgement, Missing, Scale, Verdict, View
+from attnlab.lab.study import NO_SCALE, UNDECIDED, Judgement, Missing, Scale, Verdict, View
 from attnlab.linear.study import grids, grids_full
 from attnlab.linear.study.table_1 import LAWS, SEQUENCES, paper_error
 from attnlab.stats import Estimate
 
-UNDECIDED: Verdict = "undecided at this scale"
 DIVERGED = 1e100  # a mean loss above this is infinite for every comparison
 MARGIN = 2.0  # standard errors by which a loss may exceed another one and still match it
 LIGHT = 0.01  # of the mean: a larger standard error over the paper's sequences has a tail

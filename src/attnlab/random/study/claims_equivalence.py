@@ -13,13 +13,22 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.study import NO_SCALE, Claim, Judgement, Resolution, Verdict, View, openness
+from attnlab.lab.study import (
+    NO_SCALE,
+    UNDECIDED,
+    Claim,
+    Judgement,
+    Resolution,
+    Verdict,
+    View,
+    openness,
+)
 from attnlab.random.study import grids, results
 from attnlab.random.study.claims_samples import SLIGHT
 from attnlab.random.study.claims_theorem import SAME
 from attnlab.random.study.claims_theory import DEMIR
 from attnlab.random.study.comparisons import LOG_RATIO, is_near
-from attnlab.random.study.evidence import PAPER_D, UNDECIDED, at_dimension, still_open
+from attnlab.random.study.evidence import PAPER_D, at_dimension, still_open
 from attnlab.random.study.panels import ACTIVATIONS, LENGTHS
 from attnlab.stats import LEVEL, Estimate
 

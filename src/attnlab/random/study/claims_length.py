@@ -6,7 +6,7 @@ import math
 import statistics
 from itertools import combinations, pairwise
 
-from attnlab.lab.study import Claim, Judgement, Verdict, View, openness
+from attnlab.lab.study import UNDECIDED, Claim, Judgement, Verdict, View, openness
 from attnlab.random.study import grids, results
 from attnlab.random.study.claims_samples import SLIGHT
 from attnlab.random.study.comparisons import (
@@ -17,7 +17,7 @@ from attnlab.random.study.comparisons import (
     length_rows,
     signs,
 )
-from attnlab.random.study.evidence import EXACT, UNDECIDED, at_dimension, decided
+from attnlab.random.study.evidence import EXACT, at_dimension, decided
 from attnlab.random.study.panels import ACTIVATIONS, LENGTHS
 from attnlab.stats import Estimate, student_threshold
 

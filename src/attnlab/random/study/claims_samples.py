@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 
-from attnlab.lab.study import Claim, Judgement, Verdict, View, openness
+from attnlab.lab.study import UNDECIDED, Claim, Judgement, Verdict, View, openness
 from attnlab.random.study import results
 from attnlab.random.study.comparisons import (
     Signs,
@@ -23,7 +23,7 @@ from attnlab.random.study.comparisons import (
     signs,
     typical,
 )
-from attnlab.random.study.evidence import EXACT, UNDECIDED, at_dimension, decided
+from attnlab.random.study.evidence import EXACT, at_dimension, decided
 from attnlab.random.study.panels import TargetName
 from attnlab.stats import Estimate
 

@@ -14,13 +14,21 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attnlab.lab.study import Claim, Judgement, Missing, Resolution, Verdict, View, openness
+from attnlab.lab.study import (
+    UNDECIDED,
+    Claim,
+    Judgement,
+    Missing,
+    Resolution,
+    Verdict,
+    View,
+    openness,
+)
 from attnlab.random.study import grids, results
 from attnlab.random.study.claims_theory import DEMIR
 from attnlab.random.study.comparisons import LOG_RATIO
 from attnlab.random.study.evidence import (
     PAPER_D,
-    UNDECIDED,
     at_dimension,
     at_dimensions,
     lacks,

@@ -11,9 +11,18 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from attnlab.lab.study import NO_SCALE, Claim, Judgement, Resolution, Verdict, View, all_of
+from attnlab.lab.study import (
+    NO_SCALE,
+    UNDECIDED,
+    Claim,
+    Judgement,
+    Resolution,
+    Verdict,
+    View,
+    all_of,
+)
 from attnlab.random.study import grids, results
-from attnlab.random.study.evidence import EXACT, UNDECIDED, at_dimensions
+from attnlab.random.study.evidence import EXACT, at_dimensions
 from attnlab.random.study.extrapolation import (
     Extrapolated,
     extrapolated,

@@ -6,7 +6,7 @@ import math
 import statistics
 from typing import Any
 
-from attnlab.lab.study import Claim, Judgement, Verdict, View, openness
+from attnlab.lab.study import UNDECIDED, Claim, Judgement, Verdict, View, openness
 from attnlab.random.study import grids, results
 from attnlab.random.study.comparisons import (
     Signs,
@@ -16,7 +16,7 @@ from attnlab.random.study.comparisons import (
     signs,
     width_rows,
 )
-from attnlab.random.study.evidence import UNDECIDED, at_dimension, decided
+from attnlab.random.study.evidence import at_dimension, decided
 from attnlab.random.study.panels import ACTIVATIONS, PSIS, RIDGES, TAU
 from attnlab.stats import Estimate
 

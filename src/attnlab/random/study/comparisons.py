@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attnlab.lab.study import Resolution, Verdict, View, openness
+from attnlab.lab.study import UNDECIDED, Resolution, Verdict, View, openness
 from attnlab.random.study import grids, results
-from attnlab.random.study.evidence import UNDECIDED
 from attnlab.random.study.panels import PSIS, TAUS, TargetName
 from attnlab.stats import LEVEL, Estimate, student_threshold
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from attnlab.lab.study import Verdict, View
+from attnlab.lab.study import UNDECIDED, Verdict, View
 from attnlab.random.study import grids
 
-UNDECIDED: Verdict = "undecided at this scale"
 PAPER_D = grids.SIZES["paper"].d
 
 

@@ -20,7 +20,6 @@ class Extrapolated(NamedTuple):
     """The limit of a polynomial in 1/d, and how far it may be off by chance."""
 
     limit: Estimate
-    coefficients: tuple[float, ...]  # of 1/d, 1/d^2 and so on
     threshold: float  # standard errors that chance allows
 
     @property
@@ -58,7 +57,7 @@ def extrapolated(
     freedom = results.freedom(points)
     limit = Estimate(float(found[0]), float(np.linalg.norm(inverse[0])), freedom + 1)
     threshold = student_threshold(freedom, comparisons)
-    return Extrapolated(limit, tuple(map(float, found[1:])), threshold)
+    return Extrapolated(limit, threshold)
 
 
 @dataclass(frozen=True)

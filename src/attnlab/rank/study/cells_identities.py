@@ -123,17 +123,18 @@ def _voted(rng: np.random.Generator) -> float:
 
     X, y, heads = _points(rng, 2), _points(rng, 1)[:, 0], int(rng.choice(VOTES))
     directions = rng.standard_normal((heads, D))
-    chosen = np.argmax((directions @ X) * (directions @ y)[:, None], axis=1)
-    majority = X[:, int(2 * chosen.sum() > heads)]
+
+    def votes(points: np.ndarray) -> np.ndarray:
+        return np.argmax((directions @ points) * (directions @ y)[:, None], axis=1)
 
     def answer(points: np.ndarray) -> np.ndarray:
-        votes = np.argmax((directions @ points) * (directions @ y)[:, None], axis=1)
-        hidden, layers = points[:, votes].T, vote_layers(heads)
+        hidden, layers = points[:, votes(points)].T, vote_layers(heads)
         for W, b in layers[:-1]:
             hidden = np.maximum(W @ hidden + b[:, None], 0)
         W, b = layers[-1]
         return (W @ hidden + b[:, None])[0]
 
+    majority = X[:, int(2 * votes(X).sum() > heads)]
     return float(max(np.abs(answer(order) - majority).max() for order in (X, X[:, ::-1])))
 
 

@@ -7,14 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.study import Claim, Judgement, Missing, Resolution, Verdict, View, openness
+from attnlab.lab.study import (
+    UNDECIDED,
+    Claim,
+    Judgement,
+    Missing,
+    Resolution,
+    Verdict,
+    View,
+    openness,
+)
 from attnlab.rank.study import grids, panels, published
 from attnlab.rank.study.results import (
     FACTOR,
     LINE,
     LONGER,
     PAPER_SETTING,
-    UNDECIDED,
     Contrast,
     HeldOut,
     beyond_scale,

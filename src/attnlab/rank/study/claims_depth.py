@@ -77,7 +77,7 @@ def _deep_low_rank(view: View) -> Judgement:
     known = panels.opposed(view, (3, 5))
     depths = sorted({cell.config.layers for cell in known.every})
     gaps = [compared(view, *panels.sides(view, known.at(layers))) for layers in depths]
-    verdict, seen = all_of([(gap.verdict, gap.resolution) for gap in gaps])
+    verdict, seen = all_of([gap.judged for gap in gaps])
     return Judgement(
         refuted(view) if verdict == "fails" else verdict,
         f"{SHOWN}: "

@@ -11,13 +11,12 @@ import math
 from collections.abc import Sequence
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.study import Claim, Judgement, Missing, Resolution, Verdict, View
+from attnlab.lab.study import UNDECIDED, Claim, Judgement, Missing, Resolution, Verdict, View
 from attnlab.rank.study import grids, panels, published
 from attnlab.rank.study.questions_encoder import EncoderRun
 from attnlab.rank.study.results import (
     LINE,
     LONGER,
-    UNDECIDED,
     Contrast,
     HeldOut,
     beyond_scale,

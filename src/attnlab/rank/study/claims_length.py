@@ -6,13 +6,12 @@ All errors are held-out ones. A member that diverged is worse than any other and
 from __future__ import annotations
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.study import Claim, Judgement, Verdict, View
+from attnlab.lab.study import UNDECIDED, Claim, Judgement, Verdict, View
 from attnlab.rank.study import grids
 from attnlab.rank.study.claims_figure_1 import ACCURATE, accurate
 from attnlab.rank.study.results import (
     LINE,
     LONGER,
-    UNDECIDED,
     Contrast,
     HeldOut,
     beyond_scale,

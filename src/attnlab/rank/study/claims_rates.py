@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 
-from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View, all_of
+from attnlab.lab.study import UNDECIDED, Claim, Judgement, Resolution, Verdict, View, all_of
 from attnlab.rank.study import grids
 from attnlab.rank.study.results import (
     FACTOR,
     LINE,
     LONGER,
     PAPER_SETTING,
-    UNDECIDED,
     HeldOut,
     beyond_scale,
     contrast,
@@ -58,8 +57,7 @@ def _ranks_and_depth(view: View) -> Judgement:
         best = best_rates(view, layers)
         shown.append(f"L = {layers}: {_shown(best)}")
         low = {rank: error for rank, (_, error) in best.items() if rank < d}
-        ranks = contrast(list(low.values()), [best[d][1]])
-        parts.append((ranks.verdict, ranks.resolution))
+        parts.append(contrast(list(low.values()), [best[d][1]]).judged)
         for rank, deep in low.items():
             shallow = held_out(view, grids.encoder_cell(view.scale, view.seed, rank=rank))
             parts.append(larger(shallow, deep))

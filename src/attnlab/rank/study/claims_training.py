@@ -9,12 +9,22 @@ import math
 from collections.abc import Sequence
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.study import Claim, Judgement, Missing, Resolution, Verdict, View, all_of, openness
+from attnlab.lab.study import (
+    UNDECIDED,
+    Claim,
+    Judgement,
+    Missing,
+    Resolution,
+    Verdict,
+    View,
+    all_of,
+    openness,
+)
 from attnlab.rank.study import grids, panels, published
+from attnlab.rank.study.claims_figure_1 import ACCURATE
 from attnlab.rank.study.results import (
     FACTOR,
     LONGER,
-    UNDECIDED,
     beyond_scale,
     held_out,
     listed,
@@ -25,7 +35,7 @@ from attnlab.rank.study.results import (
 PAPER = "Amsel, Yehudai, Bruna"
 NEAR, FAR = 160.0, 135.0  # degrees to I; the published angles are above 168
 ONE_HEAD = 175.0  # of one head; the published angle is 179.6
-SOFT, HARD = 0.05, 0.25  # error that the softness of a head leaves; the first is `ACCURATE`
+SOFT, HARD = ACCURATE, 0.25  # error that the softness of a head leaves
 GAIN = 0.2  # the published additive encodings gain 0.16 and 0.15, which the text calls no help
 
 

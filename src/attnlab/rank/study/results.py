@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.study import Judgement, Resolution, Scale, Verdict, View, openness
+from attnlab.lab.study import UNDECIDED, Judgement, Resolution, Scale, Verdict, View, openness
 from attnlab.rank.study import grids
 from attnlab.stats import Estimate, agree, normal_threshold
 
-UNDECIDED: Verdict = "undecided at this scale"
 FACTOR = 2.0
 OF_ERROR = "of the error"
 OF_LOG = "of the logarithm of the ratio of errors"
@@ -125,14 +124,19 @@ class Contrast:
     better: HeldOut  # the worst configuration of the other
 
     @property
+    def judged(self) -> tuple[Verdict, Resolution]:
+        """As `LINE` says, and what the held-out samples resolve."""
+        return larger(self.worse, self.better, FACTOR)
+
+    @property
     def verdict(self) -> Verdict:
-        """As `LINE` says."""
-        return larger(self.worse, self.better, FACTOR)[0]
+        """The first of `judged`."""
+        return self.judged[0]
 
     @property
     def resolution(self) -> Resolution:
-        """What `larger` says that its samples resolve."""
-        return larger(self.worse, self.better, FACTOR)[1]
+        """The second of `judged`."""
+        return self.judged[1]
 
 
 def contrast(worse: Sequence[HeldOut], better: Sequence[HeldOut]) -> Contrast:

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.judgement import UNDECIDED
-from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View, all_of
+from attnlab.lab.study import UNDECIDED, Claim, Judgement, Resolution, Verdict, View, all_of
 from attnlab.separation.study import grids
 from attnlab.separation.study.claims_theorems import PAPER
 from attnlab.separation.study.panels import (

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from attnlab.lab.judgement import UNDECIDED
-from attnlab.lab.study import NO_SCALE, Claim, Judgement, View
+from attnlab.lab.study import NO_SCALE, UNDECIDED, Claim, Judgement, View
 from attnlab.separation.study import grids
 from attnlab.separation.study.claims_theorems import PAPER
 from attnlab.stats import below
