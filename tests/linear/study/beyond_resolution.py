@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from attnlab.linear.study import claims_tuned, grids
 from attnlab.linear.study.claims_models import CONVERGED
+from attnlab.linear.study.claims_noiseless import LINE
 from attnlab.linear.study.table_1 import COMPARED, PAPER, UNIFORM
 from tests.linear.study.rows import (
     BAYES,
@@ -82,17 +83,25 @@ def _between(row, share: float) -> float:
 
 
 def _still_falling(r: float) -> Changes:
-    """The deepest networks below those of one layer less, by more than the line."""
+    """Networks of ten layers below those of nine, by more than the line."""
 
     def value(config, row):
-        model = "FULL" if row.model == "FULL" else "DIAG"
-        return (1 - CONVERGED - 2 * r) * network_value(model, config.noise, row.layers - 1)
+        worse = 1 + 0.2 * config.run
+        nine = worse * network_value("DIAG", config.noise, grids.TEN - 1)
+        return (1 - CONVERGED - 2 * r) * nine
 
-    def deepest(config, row):
-        return row.layers == (8 if config.noise == grids.U5 else 7)
+    return losses("training", lambda c, row: row.layers == grids.TEN, value)
 
-    diag = losses("training", lambda c, row: c.family == "diag" and deepest(c, row), value)
-    return [*diag, *losses("full_evaluation", deepest, value)]
+
+def _seldom(r: float) -> Changes:
+    """Fewer evaluations than the line by twice the resolution show at most a printed loss."""
+    share = max(LINE - 2 * r, 0.0)
+
+    def change(config, row):
+        few = row.evaluation < share * config.evaluations
+        return {} if few or row.layers != 5 else {"mean": 1.0}
+
+    return [("noiseless_evaluations", change)]
 
 
 def _full_below_diag(r: float, low: float, high: float) -> Changes:
@@ -137,14 +146,8 @@ BEYOND: dict[str, Callable[[float], Changes]] = {
     "table-1-diag": lambda r: losses(
         "training", of_family("diag", 4), lambda c, row: to_paper(1 + 2 * r, c, row)
     ),
-    "table-1-noiseless": lambda r: [
-        ("noiseless", lambda c, row: {"seen": (1 + 2 * r) * row.seen} if row.layers == 5 else {})
-    ],
-    "table-1-noiseless-others": lambda r: losses(
-        "full_evaluation",
-        lambda c, row: c.noise == UNIFORM[0] and row.layers == 4,
-        lambda c, row: to_paper(1 + 2 * r, c, row),
-    ),
+    "table-1-noiseless": _seldom,
+    "table-1-noiseless-others": _seldom,
     "table-1-axis": lambda r: losses(
         "reference", lambda c, row: row.layers == 4, lambda c, row: to_paper(1 + 2 * r, c, row)
     ),

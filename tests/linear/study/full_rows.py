@@ -73,7 +73,7 @@ def _training(network: Callable, config) -> list[TrainedNetworkRow]:
     ]
 
 
-def _structure(config) -> list[StructureRow]:
+def _structure(depths: Sequence[int], starts: int) -> list[StructureRow]:
     return [
         StructureRow(
             layers=layers,
@@ -85,14 +85,14 @@ def _structure(config) -> list[StructureRow]:
             # P of the later layers of deep networks is not diagonal.
             diagonal=0.2 + 0.02 * layers
             if name == "P" and layers >= 5 and layer > layers / 2
-            else 0.7 + 0.01 * start,
+            else 0.7 + 0.01 * (start % 5),
             x_diagonal=0.75,
             x_identity=0.7,
             rank_one=0.6,
-            rank_two=0.8 + 0.01 * start,
+            rank_two=0.8 + 0.01 * (start % 5),
         )
-        for layers in range(1, 8)
-        for start in range(5)
+        for layers in depths
+        for start in range(starts)
         for name in "PQ"
         for layer in range(1, layers + 1)
     ]
@@ -109,6 +109,7 @@ def makers(network: Callable) -> dict[str, Callable]:
     return {
         "linear_full": partial(_training, network),
         "linear_full_evaluation": partial(_evaluation, network),
-        "linear_full_structure": _structure,
+        "linear_full_structure": lambda config: _structure(range(1, 8), 5),
+        "linear_full_starts": lambda config: _structure([config.depth], config.starts),
         "linear_ablation": _ablation,
     }

@@ -63,6 +63,8 @@ def ridge_value(name: str, law: str) -> float:
 def network_value(model: str, law: str, depth: int) -> float:
     if depth == 1:
         return law_values(law)["one layer"]
+    if model in grids.ABLATED:
+        return 1.6 * network_value("DIAG", law, depth)
     named = COMPARED[model.split(",")[0]]
     paper = PAPER.get((named, min(depth, 7), law), 0.0)
     if model == "GD++" and depth > 5 and law != "uniform:0":
@@ -223,6 +225,18 @@ ROWS: dict[str, Callable] = {
             depth, 10 * PAPER["GD++", depth, "uniform:0"], PAPER["GD++", depth, "uniform:0"], 1e99
         )
         for depth in range(1, c.depth + 1)
+    ],
+    "linear_noiseless_evaluations": lambda c: [
+        questions_noiseless.NoiselessMean(
+            depth,
+            cut,
+            evaluation,
+            (0.5 + evaluation / 100)
+            * min(PAPER[model, depth, "uniform:0"] for model in ("GD++", "DIAG", "FULL")),
+        )
+        for evaluation in range(c.evaluations)
+        for cut in questions_noiseless.CUTS
+        for depth in range(questions_noiseless.FIRST, c.depth + 1)
     ],
     "linear_readings": lambda c: [
         questions_readings.ReadingsFound(*[1e-15] * 3, 0.8, *[1e-15] * 7)

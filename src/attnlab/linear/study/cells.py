@@ -31,7 +31,12 @@ from attnlab.linear.study.questions_networks import (
     TrainedLossRow,
     Training,
 )
-from attnlab.linear.study.questions_noiseless import Noiseless, NoiselessFound
+from attnlab.linear.study.questions_noiseless import (
+    Noiseless,
+    NoiselessEvaluations,
+    NoiselessFound,
+    NoiselessMean,
+)
 from attnlab.linear.study.questions_readings import (
     KnownNoise,
     KnownNoiseFound,
@@ -125,6 +130,12 @@ def run_noiseless(config: Noiseless) -> Outcome[NoiselessFound]:
     return compute_noiseless.noiseless(config)
 
 
+def run_noiseless_evaluations(config: NoiselessEvaluations) -> Outcome[NoiselessMean]:
+    from attnlab.linear.study import compute_noiseless
+
+    return compute_noiseless.evaluations(config)
+
+
 def run_readings(config: Readings) -> ReadingsFound:
     from attnlab.linear.study import compute_readings
 
@@ -196,6 +207,14 @@ step_size = CellKind("linear_step_size", StepSize, StepSizeFound, run_step_size,
 
 baselines = CellKind("linear_baselines", Baselines, LossRow, run_baselines, version=3)
 noiseless = CellKind("linear_noiseless", Noiseless, NoiselessFound, run_noiseless)
+# Losses without noise are of the order of rounding errors at seven layers.
+noiseless_evaluations = CellKind(
+    "linear_noiseless_evaluations",
+    NoiselessEvaluations,
+    NoiselessMean,
+    run_noiseless_evaluations,
+    tolerance=Tolerance(1e-4, 1e-16),
+)
 iterations = CellKind("linear_iterations", Iterations, IterationsFound, run_iterations, version=3)
 
 
@@ -212,6 +231,7 @@ KINDS = (
     matrices,
     baselines,
     noiseless,
+    noiseless_evaluations,
     iterations,
     readings,
     rescaled,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 from attnlab.lab.cell import CellKind, Outcome, Tolerance
 from attnlab.lab.needs import Needs
@@ -13,10 +14,13 @@ from attnlab.linear.study.questions_full import (
     FullMatrices,
     FullStructure,
     FullTraining,
+    ManyStarts,
     StructureRow,
     TrainedNetworkRow,
 )
 from attnlab.linear.study.questions_networks import MatrixEntry
+
+Training = TypeVar("Training", bound=FullTraining)
 
 
 def run_training(config: FullTraining) -> Outcome[TrainedNetworkRow]:
@@ -35,6 +39,12 @@ def run_structure(config: FullStructure) -> Outcome[StructureRow]:
     from attnlab.linear.study import compute_full
 
     return compute_full.structure(config)
+
+
+def run_many_starts(config: ManyStarts) -> Outcome[StructureRow]:
+    from attnlab.linear.study import compute_full
+
+    return compute_full.structure_of_many(config)
 
 
 def run_matrices(config: FullMatrices) -> Outcome[MatrixEntry]:
@@ -65,7 +75,7 @@ def needs_of_training(config: FullTraining) -> Needs:
     )
 
 
-def first_steps(config: FullTraining) -> FullTraining:
+def first_steps(config: Training) -> Training:
     """The same training for twenty steps from one start on one law, on few sequences."""
     one = config.laws.split()[0]
     return replace(config, laws=one, starts=1, steps=20, chunk=10, held_out=1024, fresh=1024)
@@ -83,6 +93,16 @@ full_training = CellKind(
     tolerance=Tolerance(1e-3, 1e-9),
     shortened=first_steps,
 )
+many_starts = CellKind(
+    "linear_full_starts",
+    ManyStarts,
+    StructureRow,
+    run_many_starts,
+    device="gpu",
+    needs=needs_of_training,
+    tolerance=Tolerance(1e-3, 1e-9),
+    shortened=first_steps,
+)
 full_evaluation = CellKind(
     "linear_full_evaluation", FullEvaluation, FullLossRow, run_evaluation, version=2
 )
@@ -90,4 +110,4 @@ full_structure = CellKind("linear_full_structure", FullStructure, StructureRow, 
 full_matrices = CellKind("linear_full_matrices", FullMatrices, MatrixEntry, run_matrices)
 ablation = CellKind("linear_ablation", Ablation, AblationRow, run_ablation)
 
-FULL_KINDS = (full_training, full_evaluation, full_structure, full_matrices, ablation)
+FULL_KINDS = (full_training, many_starts, full_evaluation, full_structure, full_matrices, ablation)

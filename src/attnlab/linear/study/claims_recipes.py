@@ -7,6 +7,7 @@ are judged apart from all others: that they are near-diagonal would show nothing
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from attnlab.lab.study import NO_SCALE, UNDECIDED, Claim, Judgement, Resolution,
 from attnlab.linear.study import full_results, grids, grids_full, results
 from attnlab.linear.study.claims_full import no_full_network
 from attnlab.linear.study.claims_table_cells import (
+    LARGEST,
     SLIGHT,
     TableCell,
     allowance,
@@ -28,16 +30,10 @@ from attnlab.linear.study.claims_table_cells import (
 from attnlab.linear.study.questions_ablation import WITHOUT
 from attnlab.linear.study.questions_full import FullLossRow
 from attnlab.linear.study.results import MARGIN
-from attnlab.linear.study.table_1 import law_name
+from attnlab.linear.study.table_1 import law_name, rounding
 from attnlab.stats import Estimate
 
 SOURCE = "Ours, beside Table 1"
-VERDICTS: dict[str, Verdict] = {
-    "reached": "holds",
-    "above": "fails",
-    "open": UNDECIDED,
-    "blind": UNDECIDED,
-}
 OTHER_STARTS = f"{NO_SCALE} That takes other starts, or the weights from which the paper starts."
 ADAM = {"paper-gd++": "GD++", "paper-diag": "DIAG"}  # the paper's recipe of these families
 BESIDE = {"GD++": "Levenberg-Marquardt", "DIAG": "Levenberg-Marquardt"}
@@ -60,13 +56,21 @@ def _papers_recipe(recipe: str, model: str, view: View) -> Judgement:
     chosen = full_results.best(rows)
     ours = results.loss_of(chosen)
     cell = table_cell(view, model, grids.U5, depth, ours)
-    verdict = UNDECIDED if mostly_high([cell]) else VERDICTS[cell.state]
+    # The printed number itself is asked for, to a twentieth: our standard error alone counts.
+    line = (1 + SLIGHT) * cell.target + rounding(cell.paper)
+    excess = Estimate(ours.value - line, ours.standard_error)
+    verdict: Verdict = UNDECIDED
+    if results.steady(ours) and results.clearly_positive(excess):
+        verdict = "fails"
+    elif results.steady(ours) and results.clearly_negative(excess):
+        verdict = "holds"
     further = sum(results.loss_of(row).value > (1 + SLIGHT) * cell.target for row in rows)
     note = (
         f"Of {chosen.trained_starts} starts {chosen.trained_starts - chosen.steady_starts} have a "
         "heavy tail. The paper does not say from which weights it starts; ours are N(0, 0.003²). "
         "The loss is averaged over the query, and the weights kept are those of least held-out "
-        f"loss.{blind_note([cell])}"
+        "loss. The paper's own evaluation has a standard error of about "
+        f"{results.error_of_paper(view, grids.U5, ours, cell.target):.1g}."
     )
     other = results.by_depth(view, model, grids.U5).get(depth) if model in BESIDE else None
     if other is not None:
@@ -77,10 +81,13 @@ def _papers_recipe(recipe: str, model: str, view: View) -> Judgement:
         f"{ours.value:.3g}; {further} of {len(rows)} starts are more than {SLIGHT:.0%} above the "
         "paper's value",
         f"{cell.target:.3g}",
-        tolerance(),
-        f"{note} {_still_open(view, [cell])}" if verdict == UNDECIDED else note,
+        f"at most {SLIGHT:.0%} and half a printed digit above that number, by {MARGIN:g} standard "
+        "errors of our evaluation",
+        f"{note} {results.left_open(view)}" if verdict == UNDECIDED else note,
         **full_results.setting(rows, recipe),
-        resolution=allowance([cell]),
+        resolution=Resolution(
+            (line + MARGIN * ours.standard_error) / cell.target - 1, LARGEST, "of the printed loss"
+        ),
     )
 
 
@@ -154,27 +161,50 @@ def _ablated(view: View) -> Ablated | None:
 
 def _told_from_zero(parts: Sequence[Estimate]) -> Resolution:
     """How much of each difference chance could make up."""
-    shares = (MARGIN * one.standard_error / abs(one.value) for one in parts)
+    shares = (
+        MARGIN * one.standard_error / abs(one.value) if one.value else math.inf for one in parts
+    )
     return Resolution(max(shares), 1.0, "of each difference")
 
 
 def _each_part(view: View) -> Judgement:
-    """Whether the network loses without one of its parts: this can refute, and confirms nothing."""
+    """DIAG with one head against networks that were trained without one of its omegas.
+
+    These have free omegas otherwise, so that they include every network with one head that lacks
+    the omega.
+    """
+    depth = grids_full.RECIPE_DEPTH
+    whole = results.held(view, "DIAG", grids.U5).get(depth)
+    less = {model: results.held(view, model, grids.U5).get(depth) for model in grids.ABLATED}
+    found = {model: loss for model, loss in less.items() if loss is not None}
+    if whole is None or found.keys() != less.keys():
+        return results.open_until("no DIAG network trained without one of its omegas", "standard")
+    gains = [results.log_ratio(loss, whole) for loss in found.values()]
+    refuting = [gain for gain in gains if results.clearly_negative(gain)]
+    steady = all(map(results.steady, (whole, *found.values())))
+    verdict: Verdict = "fails" if refuting else UNDECIDED
+    if steady and all(map(results.clearly_positive, gains)):
+        verdict = "holds"
+    named = ", ".join(f"{model.removeprefix('DIAG ')} {loss}" for model, loss in found.items())
     seen = _ablated(view)
-    if seen is None:
-        return no_full_network()
-    without = [gain for gain in seen.gains if results.clearly_negative(gain)]
+    beside = (
+        f" Set to 0 in the DIAG network of the paper's recipe, they cost {seen.gains[0].value:.3g} "
+        f"and {seen.gains[1].value:.3g}."
+        if seen
+        else ""
+    )
     return Judgement(
-        "fails" if without else UNDECIDED,
-        f"DIAG of {grids_full.RECIPE_DEPTH} layers, loss {seen.loss.value:.3g}: without ω_xy "
-        f"{seen.gains[0].value:+.3g}, without ω_yy {seen.gains[1].value:+.3g}",
-        "DIAG that is trained without ω_xy, and DIAG that is trained without ω_yy, are worse",
-        f"a loss that falls by {MARGIN:g} standard errors on the same sequences refutes; one that "
-        "rises shows nothing, because any change of a trained optimum raises its loss",
-        "ω_xy writes y into the inputs, from where momentum comes; ω_yy rescales y. Without both, "
-        f"see found-algorithm-together. {NO_SCALE} That takes training without one of them.",
-        **results.AS_IN_PAPER,
-        resolution=_told_from_zero(without or seen.gains),
+        verdict,
+        f"{depth} layers on {law_name(grids.U5)}: DIAG {whole}, trained {named}",
+        "a larger loss without ω_xy, and a larger loss without ω_yy",
+        f"by {MARGIN:g} standard errors, where each of these is at most {results.STEADY:.0%} of "
+        "its loss",
+        "ω_xy writes y into the inputs, from where momentum comes; ω_yy rescales y. The networks "
+        "without one of them may use the other three freely, which one head cannot; all were "
+        f"trained with the same effort, and the best of the runs is taken.{beside}"
+        + (f" {results.left_open(view)}" if verdict == UNDECIDED else ""),
+        **results.trained_evidence(view),
+        resolution=_told_from_zero(refuting or gains),
     )
 
 
@@ -213,7 +243,8 @@ def _as_printed(claim: str, recipe: str, model: str) -> Claim:
         claim,
         SOURCE,
         "Trained exactly as the paper says (rate 1e-4, 2,048 sequences, 200,000 steps, nothing "
-        f"against divergence) the best of five starts of {model} reaches the paper's loss.",
+        f"against divergence) the best of five starts of {model} ends at most 5% above the loss "
+        "that the paper prints.",
         partial(_papers_recipe, recipe, model),
         ("recipes",),
         ours=True,
@@ -224,9 +255,10 @@ CLAIMS = (
     Claim(
         "found-algorithm",
         "Vladymyrov et al., Abstract",
-        "A trained DIAG network uses momentum and a rescaling: without one of them it is worse.",
+        "The algorithm that DIAG finds uses momentum and a rescaling: trained without one of them, "
+        "a diagonal network of four layers is worse (U(0,5)).",
         _each_part,
-        ("recipes",),
+        ("recipes", "heads"),
     ),
     Claim(
         "found-algorithm-together",

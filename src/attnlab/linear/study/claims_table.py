@@ -1,20 +1,18 @@
 """Claims about Table 1: our loss in every cell against the paper's, with both standard errors.
 
 `claims_table_cells` says when a cell is reached, above, open or left out. Without noise, three
-layers and more have no mean that a sample can show; these cells have claims of their own.
+layers and more have no mean that a sample can show; `claims_noiseless` has these cells.
 """
 
 from __future__ import annotations
 
 import math
 
-from attnlab.lab.study import NO_SCALE, UNDECIDED, Claim, Judgement, Resolution, Verdict, View
-from attnlab.linear.study import grids, results
+from attnlab.lab.study import UNDECIDED, Claim, Judgement, Resolution, Verdict, View
+from attnlab.linear.study import results
 from attnlab.linear.study.claims_table_cells import (
     CELLS,
     LARGEST,
-    NOISELESS,
-    STEEP,
     allowance,
     blind_note,
     high_words,
@@ -23,10 +21,9 @@ from attnlab.linear.study.claims_table_cells import (
     mostly_high,
     named,
     subfamily_reaches,
-    table_cells,
     tolerance,
 )
-from attnlab.linear.study.table_1 import DEPTHS, LAWS, PAPER, RIDGES, law_name, rounding
+from attnlab.linear.study.table_1 import LAWS, PAPER, RIDGES, law_name, rounding
 from attnlab.stats import LEVEL, normal_threshold
 
 SOURCE = "Vladymyrov et al., Table 1"
@@ -167,77 +164,6 @@ def _ridges(view: View) -> Judgement:
     )
 
 
-def _noiseless(view: View) -> Judgement:
-    rows = {row.layers: row for row in view.rows(grids.noiseless(view.scale))}
-    printed = {depth: PAPER["GD++", depth, NOISELESS] for depth in DEPTHS if depth >= STEEP}
-    found = {depth: paper for depth, paper in printed.items() if depth in rows}
-    missed = [depth for depth, paper in found.items() if rows[depth].seen > (1 + LARGEST) * paper]
-    verdict: Verdict = "holds" if not missed and found == printed else UNDECIDED
-    shown = [
-        f"L = {depth}: {rows[depth].seen:.2g} (paper {paper:g})" for depth, paper in found.items()
-    ]
-    whole = [
-        f"L = {depth}: {_power(rows[depth].unseen)}, and {rows[depth].whole:.2g} for the network "
-        "fitted to all of it"
-        for depth in found
-    ]
-    note = (
-        "Rare sequences make up the expectation over the whole spectrum, which is "
-        f"{'; '.join(whole)}. A mean over 100,000 sequences lacks them. What is fitted is the best "
-        "of several starts and bounds the least loss from above: it can reach a printed value and "
-        f"cannot refute it. Not reached: {results.listed([f'L = {depth}' for depth in missed])}."
-    )
-    return Judgement(
-        verdict,
-        f"GD++ fitted to the part of the spectrum that one evaluation in ten contains, on that "
-        f"part: {', '.join(shown)}",
-        "the paper's values, means over 100,000 sequences",
-        f"exact integrals over the eigenvalues of Σ; up to {LARGEST:.0%} above the paper's value "
-        "is reached",
-        f"{note} {results.left_open(view)}" if verdict == UNDECIDED else note,
-        grade="smaller setting",
-        differs="the expectation over the frequent part of the spectrum instead of a sample's mean",
-        resolution=Resolution(
-            LARGEST + max(rounding(paper) / paper for paper in found.values()),
-            1.0,
-            "of the paper's value",
-        ),
-    )
-
-
-def _noiseless_others(view: View) -> Judgement:
-    cells = [cell for model in ("DIAG", "FULL") for cell in table_cells(view, model) if cell.steep]
-    if not cells:
-        return results.open_until("no DIAG or FULL without noise at this scale", "standard")
-    reached, above, unclear = (in_state(cells, state) for state in ("reached", "above", "open"))
-    whole = len(cells) == 2 * len(range(STEEP, DEPTHS[-1] + 1))
-    verdict: Verdict = UNDECIDED
-    if whole and not above and not unclear and reached and not mostly_high(cells):
-        verdict = "holds"
-    within = [cell for cell in above if subfamily_reaches(view, cell)]
-    note = (
-        f"Above: {results.listed([f'{c.model} {c.name}' for c in above])}; a network of a smaller "
-        f"family has the paper's loss in {len(within)} of these. Open, because single sequences "
-        f"make up the mean: {results.listed([f'{c.model} {c.name}' for c in unclear])}."
-        f"{blind_note(cells)} No network of the paper's recipe ships without noise, and no other "
-        "one refutes."
-    )
-    return Judgement(
-        verdict,
-        f"{len(reached)} of {len(cells)} cells are reached, {high_words(cells)}; {len(above)} are "
-        f"above, {len(unclear)} are open",
-        "every cell is at most the paper's value",
-        tolerance(),
-        f"{note} {NO_SCALE} That takes such networks." if verdict == UNDECIDED else note,
-        **results.trained_evidence(view, NOISELESS),
-        resolution=allowance(cells),
-    )
-
-
-def _power(value: float) -> str:
-    return f"{value:.0e}" if value < 1e300 else "more than 1e300"
-
-
 CLAIMS = (
     Claim(
         "table-1-gd",
@@ -267,21 +193,6 @@ CLAIMS = (
         SOURCE,
         "One layer of GD++, DIAG and FULL has the losses that the paper prints.",
         _one_layer_printed,
-        ("table-1",),
-    ),
-    Claim(
-        "table-1-noiseless",
-        SOURCE,
-        "Without noise, GD++ of three to seven layers reaches the losses that the paper prints.",
-        _noiseless,
-        ("table-1",),
-    ),
-    Claim(
-        "table-1-noiseless-others",
-        SOURCE,
-        "Without noise, DIAG and FULL of three to seven layers reach the losses that the paper "
-        "prints.",
-        _noiseless_others,
         ("table-1",),
     ),
     Claim(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from attnlab.linear.study.questions_full import (
     FullMatrices,
     FullStructure,
     FullTraining,
+    ManyStarts,
     StructureRow,
     TrainedNetworkRow,
 )
@@ -145,21 +147,56 @@ def structure(config: FullStructure) -> Outcome[StructureRow]:
     law, held = config.noise, shipped_networks(config.noise, config.weights, "clipped")
     return Outcome(
         [
-            StructureRow(
-                layers=depth,
+            row
+            for depth in held.depths(law)
+            for start in held.seeds(law, depth)
+            for row in _structure_of(
+                held.weights(law, depth, start),
                 start=start,
                 best=start == held.best(law, depth),
                 steady=held.steady(law, depth, start),
-                matrix=name,
-                layer=layer + 1,
-                **shares(matrix),
             )
-            for depth in held.depths(law)
-            for start in held.seeds(law, depth)
-            for name, part in vars(held.weights(law, depth, start)).items()
-            for layer, matrix in enumerate(np.asarray(part)[:, 0])
         ]
     )
+
+
+def structure_of_many(config: ManyStarts) -> Outcome[StructureRow]:
+    """Train networks from many starts and describe the matrices of each."""
+    problem, law = NoisyRegression(config.d, config.n), parse_noise(config.laws)
+    _, networks = _trained(config, problem, [law])
+    tails = list(evaluate(networks, problem, law, config.fresh))
+    worth = [math.inf if tail.cautious is None else tail.cautious for tail in tails]
+    return Outcome(
+        [
+            row
+            for start, tail in enumerate(tails)
+            for row in _structure_of(
+                jax.tree.map(lambda part, at=start: np.asarray(part[at]), networks),
+                start=start,
+                best=worth[start] == min(worth),
+                steady=tail.steady,
+            )
+        ]
+    )
+
+
+def _structure_of(
+    network: FullWeights, *, start: int, best: bool, steady: bool
+) -> list[StructureRow]:
+    """The rows of one network, one per matrix."""
+    return [
+        StructureRow(
+            layers=network.depth,
+            start=start,
+            best=best,
+            steady=steady,
+            matrix=name,
+            layer=layer + 1,
+            **shares(matrix),
+        )
+        for name, part in vars(network).items()
+        for layer, matrix in enumerate(np.asarray(part)[:, 0])
+    ]
 
 
 def shares(matrix: np.ndarray) -> dict[str, float]:

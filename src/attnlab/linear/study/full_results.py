@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from attnlab.lab.study import View
+from attnlab.lab.study import Missing, View
 from attnlab.linear.study import grids_full, results
 from attnlab.linear.study.claims_table_cells import LARGEST
 from attnlab.linear.study.questions_full import FullLossRow, StructureRow
@@ -96,6 +96,15 @@ def structure(view: View, law: str, layers: int) -> list[StructureRow]:
         for row in view.rows(cell)
         if row.layers == layers
     ]
+
+
+def many_starts(view: View) -> list[StructureRow]:
+    """The same for the network of Figure 4 from twenty starts; empty where they are not stored."""
+    try:
+        cells = grids_full.figure_4_starts(view.scale, view.seed)
+        return [row for cell in cells for row in view.rows(cell)]
+    except Missing:
+        return []
 
 
 def by_matrix(rows: Iterable[StructureRow], column: str) -> dict[str, dict[int, float]]:

@@ -1,8 +1,9 @@
 """The cells that each figure and claim needs, at each scale.
 
 `paper` is the grid of Table 1 in Vladymyrov et al. (arXiv 2402.14180): ten noise laws, seven depths
-and five runs of GD++ and DIAG, with an eighth layer on U(0, 5) for Figure 7. AXIS networks ship
-with the package and are evaluated at every scale. `quick` trains on four laws, with less effort.
+and five runs of GD++ and DIAG, with an eighth layer on U(0, 5) for Figure 7, and one run of DIAG
+with ten layers per law. AXIS networks ship with the package and are evaluated at every scale.
+`quick` trains on four laws, with less effort.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from attnlab.linear.study.cells import (
 )
 from attnlab.linear.study.cells import known_noise as multiples
 from attnlab.linear.study.cells import noiseless as noiseless_losses
+from attnlab.linear.study.cells import noiseless_evaluations as evaluations_without_noise
 from attnlab.linear.study.cells import readings as single_layers
 from attnlab.linear.study.cells import rescaled as scaled_ridge
 from attnlab.linear.study.questions_constructions import (
@@ -41,23 +43,31 @@ from attnlab.linear.study.questions_constructions import (
     Rescaling,
     StepSize,
 )
-from attnlab.linear.study.questions_networks import Matrices, Reference, Training
-from attnlab.linear.study.questions_noiseless import Noiseless
+from attnlab.linear.study.questions_networks import (
+    Matrices,
+    Reference,
+    TrainedFamily,
+    Training,
+)
+from attnlab.linear.study.questions_noiseless import Noiseless, NoiselessEvaluations
 from attnlab.linear.study.questions_readings import KnownNoise, Readings, Rescaled
 from attnlab.linear.study.questions_ridges import Baselines, Iterations
 from attnlab.linear.study.questions_state import Cosine, StateCheck
 from attnlab.linear.study.shipped_table import DIGESTS, HEAT_MAP_DEPTH, RUNS
 from attnlab.linear.study.table_1 import CATEGORICAL, DEPTHS, LAWS, trained_range
 
-TrainedFamily = Literal["gd++", "diag", "omegas"]
 FAMILY_OF: dict[str, TrainedFamily] = {
     "GD++": "gd++",
     "DIAG": "diag",
     "DIAG, free omegas": "omegas",
+    "DIAG without momentum": "no-momentum",
+    "DIAG without rescaling": "no-rescaling",
 }
+ABLATED = ("DIAG without momentum", "DIAG without rescaling")
 U5, TWO, THREE = "uniform:5", *CATEGORICAL
 WIDE = {U5: 10.0, TWO: 6.0, THREE: 8.0}  # profiles that reach far beyond the trained range
 DEEPEST = DEPTHS[-1]
+TEN = 10  # layers within which the paper says that linear transformers converge
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,7 @@ class Size:
 
     depths: dict[str, int]  # the deepest network that is trained, by noise law
     heads: dict[str, int]  # the same for free omegas
+    ablated: dict[str, int]  # the same for free omegas without one of them
     runs: int
     effort: dict[str, int]
     sequences: int
@@ -89,6 +100,7 @@ SIZES: dict[Scale, Size] = {
     "quick": Size(
         {"uniform:0": 4, "uniform:2": 5, U5: 7, TWO: 7},
         {U5: 4},
+        {U5: 4},
         1,
         QUICK_EFFORT,
         8192,
@@ -96,8 +108,8 @@ SIZES: dict[Scale, Size] = {
         0.5,
         300,
     ),
-    "standard": Size(EVERY, HEADS, 2, {}, 65_536, 8192, 0.25, 1000),
-    "paper": Size(EVERY, HEADS, 5, {}, 100_000, 16_384, 0.25, 2000),
+    "standard": Size(EVERY, HEADS, {U5: DEEPEST}, 2, {}, 65_536, 8192, 0.25, 1000),
+    "paper": Size(EVERY, HEADS, {U5: DEEPEST}, 5, {}, 100_000, 16_384, 0.25, 2000),
 }
 
 
@@ -125,7 +137,8 @@ def evaluated(law: str, scale: Scale, seed: int) -> dict[str, Any]:
 def trained(model: str, law: str, scale: Scale, seed: int) -> list[Cell]:
     """The training runs of a family on a law; empty where this scale has none."""
     at = size(scale)
-    depth = (at.heads if model == "DIAG, free omegas" else at.depths).get(law)
+    deepest = {"DIAG, free omegas": at.heads, **dict.fromkeys(ABLATED, at.ablated)}
+    depth = deepest.get(model, at.depths).get(law)
     if depth is None:
         return []
     shared = evaluated(law, scale, seed)
@@ -138,6 +151,15 @@ def trained(model: str, law: str, scale: Scale, seed: int) -> list[Cell]:
         )
         for run in range(at.runs)
     ]
+
+
+def ten_layers(law: str, scale: Scale, seed: int) -> list[Cell]:
+    """A further run of DIAG, with up to ten layers and without a profile; `quick` has none."""
+    if scale == "quick" or law not in LAWS[1:]:
+        return []
+    shared = evaluated(law, scale, seed) | {"sigma_max": 0.0, "sigma_points": 2}
+    config = Training(family="diag", depth=TEN, run=size(scale).runs, **shared)
+    return [training(config, cost=2.0 * TEN)]
 
 
 def axis(law: str, scale: Scale, seed: int) -> Cell:
@@ -163,6 +185,15 @@ def ridges(law: str, scale: Scale, seed: int) -> Cell:
 def noiseless(scale: Scale) -> Cell:
     """The expected losses of GD++ without noise, which are exact; `quick` has five layers."""
     return noiseless_losses(Noiseless(depth=5 if scale == "quick" else DEEPEST), cost=1.5)
+
+
+def noiseless_evaluations(scale: Scale, seed: int) -> list[Cell]:
+    """Evaluations of GD++ without noise, as the paper makes them; `quick` has none."""
+    parts = range(0 if scale == "quick" else 10)
+    return [
+        evaluations_without_noise(NoiselessEvaluations(part=part, seed=seed), cost=100.0)
+        for part in parts
+    ]
 
 
 def iterative(scale: Scale, seed: int) -> Cell:
@@ -268,11 +299,13 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
             iterative(scale, seed),
         ],
         *(rescalings(sigma, scale, seed) for sigma in (*LEVELS, THIRD)),
+        noiseless_evaluations(scale, seed),
         step_sizes(seed),
         noisy_step_sizes(seed),
         (ridges(law, scale, seed) for law in LAWS),
         (axis(law, scale, seed) for law in LAWS),
         *(axis_runs(law, scale, seed) for law in LAWS),
         *(trained(model, law, scale, seed) for law in LAWS for model in FAMILY_OF),
+        *(ten_layers(law, scale, seed) for law in LAWS),
     )
     return list({cell.key: cell for cell in planned}.values())

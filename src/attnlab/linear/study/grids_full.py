@@ -21,6 +21,7 @@ from attnlab.linear.study.cells_full import (
     full_matrices,
     full_structure,
     full_training,
+    many_starts,
 )
 from attnlab.linear.study.questions_ablation import Ablation
 from attnlab.linear.study.questions_full import (
@@ -29,6 +30,7 @@ from attnlab.linear.study.questions_full import (
     FullMatrices,
     FullStructure,
     FullTraining,
+    ManyStarts,
 )
 from attnlab.linear.study.table_1 import DEPTHS, LAWS
 
@@ -108,10 +110,23 @@ def trained(scale: Scale, seed: int) -> list[Cell]:
     ]
 
 
+def figure_4_starts(scale: Scale, seed: int) -> list[Cell]:
+    """The network of Figure 4 from twenty starts; at `paper` alone."""
+    if scale != "paper":
+        return []
+    law, depth = HEAT_MAP
+    config = ManyStarts(laws=law, depth=depth, seed=seed, steps=STEPS)
+    return [many_starts(config, cost=_cost(config))]
+
+
 def _training(laws: str, depth: int, seed: int, **changes: Any) -> Cell:
     config = FullTraining(laws=laws, depth=depth, seed=seed, **{"steps": STEPS, **changes})
-    work = config.steps * config.batch * depth * config.starts * len(laws.split())
-    return full_training(config, cost=5 + work / 2e8)
+    return full_training(config, cost=_cost(config))
+
+
+def _cost(config: FullTraining) -> float:
+    networks = config.starts * len(config.laws.split())
+    return 5 + config.steps * config.batch * config.depth * networks / 2e8
 
 
 def ablated(scale: Scale, seed: int) -> list[Cell]:
@@ -139,6 +154,7 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
         grids.cells(scale, seed),
         *(shipped(law, scale, seed) for law in LAWS),
         trained(scale, seed),
+        figure_4_starts(scale, seed),
         *(by_recipe(recipe, scale, seed) for recipe in ("paper", *MODELS)),
         ablated(scale, seed),
         structures(),

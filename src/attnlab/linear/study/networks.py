@@ -49,7 +49,8 @@ class LinearNetworks:
                 for name, tensor in weights.items()
                 if name.startswith(f"{depth}/")
             }
-            save_linear(path, models.FAMILIES[family](**parts), cell=kind, **about)
+            kind_of_weights = models.FAMILIES.get(family, models.Omegas)
+            save_linear(path, kind_of_weights(**parts), cell=kind, **about)
 
         return [
             NamedNetwork(

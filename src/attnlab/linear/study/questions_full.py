@@ -153,6 +153,26 @@ class StructureRow:
     rank_two: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class ManyStarts(FullTraining):
+    """Networks of one law and depth from many starts; what is asked for is how P and Q are built.
+
+    The weights are not kept: the rows of the answer are those about the shipped networks.
+    """
+
+    laws: str = "categorical:1,3"
+    """Law of the noise level."""
+    depth: int = 4
+    """Number of layers."""
+    starts: int = 20
+    """Number of networks; they differ in their weights at the start."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.laws.split()) != 1:
+            raise UserError(f"laws must name one noise law, got {self.laws!r}.")
+
+
 @dataclass(frozen=True)
 class FullMatrices:
     """P and Q of the best shipped FULL network of one noise law and depth (Figure 4)."""

@@ -12,7 +12,14 @@ from typing import Literal
 
 from attnlab import arguments
 
-FAMILIES = {"gd++": "GD++", "diag": "DIAG", "omegas": "DIAG, free omegas"}
+TrainedFamily = Literal["gd++", "diag", "omegas", "no-momentum", "no-rescaling"]
+FAMILIES: dict[str, str] = {
+    "gd++": "GD++",
+    "diag": "DIAG",
+    "omegas": "DIAG, free omegas",
+    "no-momentum": "DIAG without momentum",
+    "no-rescaling": "DIAG without rescaling",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +58,8 @@ class Setting:
 class Training(Setting):
     """Depths 1 to `depth` of one family on one noise law, each grown from the depth before."""
 
-    family: Literal["gd++", "diag", "omegas"] = "diag"
-    """GD++, DIAG with one head, or DIAG with free omegas."""
+    family: TrainedFamily = "diag"
+    """GD++, DIAG with one head, DIAG with free omegas, or these without one of the four omegas."""
     depth: int = 7
     """Number of layers of the deepest network."""
     run: int = 0

@@ -43,10 +43,14 @@ class Block(NamedTuple):
 
 
 class DiagonalLeastSquares:
-    """1/2 sum weight ||w^L - w_oracle||^2 over a sample, for diagonal networks."""
+    """1/2 sum weight ||w^L - w_oracle||^2 over a sample, for diagonal networks.
 
-    def __init__(self, sample: Sample) -> None:
-        self.sample = sample
+    An omega that is `absent` (its name, such as "xy") keeps its value, which is 0 in a network
+    without it.
+    """
+
+    def __init__(self, sample: Sample, absent: str | None = None) -> None:
+        self.sample, self._absent = sample, absent
         self._blocks = _blocks(sample.G, sample.oracle, sample.weight)
 
     def losses(self, weights: DiagonalWeights) -> Float[np.ndarray, " N"]:
@@ -67,7 +71,7 @@ class DiagonalLeastSquares:
             _equations(*jacobian_in_simd_layout(layers, block.G), block) for block in self._blocks
         ]
         f, gradient, curvature = (sum(map(np.asarray, parts)) for parts in zip(*sums, strict=True))
-        slopes = _slopes(parameters)
+        slopes = _slopes(parameters, self._absent)
         return NormalEquations(float(f), slopes.T @ gradient, slopes.T @ curvature @ slopes)
 
 
@@ -103,11 +107,8 @@ class SpectralLeastSquares:
         return SpectralLeastSquares(s, v / (s + v), r * (1 + v / s))
 
     def objective(self, parameters: GDPlusPlus) -> float:
-        g, m = np.ones_like(self._s), np.ones_like(self._s)
+        g = missing_share(parameters, self._s)
         with np.errstate(over="ignore", invalid="ignore"):
-            for xx, yx in _layers(parameters):
-                k = self._s * m**2
-                g, m = g * (1 + yx * k), m * (1 + xx * k)
             r = self._root * (g - self._missing)
             return float(r @ r) / 2
 
@@ -125,6 +126,16 @@ class SpectralLeastSquares:
             r = self._root * (g - self._missing)
             J = (self._root * dg).reshape(2 * L, -1)
             return NormalEquations(float(r @ r) / 2, J @ r, J @ J.T)
+
+
+def missing_share(network: GDPlusPlus, s: Float[np.ndarray, "*k"]) -> Float[np.ndarray, "*k"]:
+    """g = 1 - f: the share of w* that GD++ misses in the direction of an eigenvalue s of Sigma."""
+    g, m = np.ones_like(s), np.ones_like(s)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for xx, yx in _layers(network):
+            k = s * m**2
+            g, m = g * (1 + yx * k), m * (1 + xx * k)
+    return g
 
 
 def sequence_losses(
@@ -181,11 +192,17 @@ def _omegas(weights: DiagonalWeights) -> Float[np.ndarray, "layers 4"]:
             return np.stack([weights.xx, zero, weights.yx, zero], axis=1)
 
 
-def _slopes(parameters: DiagWeights | Omegas) -> Float[np.ndarray, "omegas parameters"]:
-    """The derivatives of the omegas of all layers in the raveled parameters."""
+def _slopes(
+    parameters: DiagWeights | Omegas, absent: str | None = None
+) -> Float[np.ndarray, "omegas parameters"]:
+    """The derivatives of the omegas of all layers in the raveled parameters.
+
+    They are 0 for an absent omega, so that no step of the search moves it.
+    """
     one = np.eye(parameters.depth)
     if isinstance(parameters, Omegas):
-        return np.einsum("lm,ab->labm", one, np.eye(4)).reshape(4 * len(one), -1)
+        free = np.diag([float(name != absent) for name in vars(parameters)])
+        return np.einsum("lm,ab->labm", one, free).reshape(4 * len(one), -1)
     p, q = _heads(parameters)
     by_p = np.einsum("lm,ac,blh->labcmh", one, np.eye(2), q)
     by_q = np.einsum("lm,bc,alh->labcmh", one, np.eye(2), p)

@@ -11,7 +11,7 @@ fresh sequences join the sample and training continues.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import Any, final, get_args
 
 import jax
 import jax.numpy as jnp
@@ -44,11 +44,13 @@ from attnlab.linear.training.levenberg_marquardt import (
     levenberg_marquardt,
 )
 from attnlab.linear.training.starting_points import (
+    ABSENT,
     DiagonalFamily,
     empty_network,
     insert_layer,
     ladders,
     starting_points,
+    without,
 )
 from attnlab.stats.estimate import Estimate
 
@@ -142,7 +144,8 @@ def grow(
     Parameters
     ----------
     family
-        "gd++", "diag" (one head) or "omegas" (DIAG with free omegas).
+        "gd++", "diag" (one head), "omegas" (DIAG with free omegas), or "no-momentum" and
+        "no-rescaling" (free omegas without omega_xy and without omega_yy).
     problem
         The problem; its inputs must have variance 1.
     key
@@ -156,7 +159,7 @@ def grow(
     progress
         Called with every depth that is done.
     """
-    arguments.one_of("family", family, ("gd++", "diag", "omegas"))
+    arguments.one_of("family", family, get_args(DiagonalFamily))
     arguments.integer("depth", depth, 1)
     if problem.variance != 1.0:
         raise UserError(f"variance must be 1 for depth growth, got {problem.variance!r}.")
@@ -166,7 +169,7 @@ def grow(
         one = (
             _grow_spectral
             if family == "gd++"
-            else partial(_grow_diagonal, _extremes(problem, key, effort))
+            else partial(_grow_diagonal, ABSENT.get(family), _extremes(problem, key, effort))
         )
         for layers in range(len(done) + 1, depth + 1):
             shallower = done[-1].weights if done else empty_network(family)
@@ -219,6 +222,7 @@ def _extremes(problem: NoisyRegression, key: PRNGKeyArray, effort: GrowthEffort)
 
 
 def _grow_diagonal(
+    absent: str | None,
     extremes: Sample,
     problem: NoisyRegression,
     key: PRNGKeyArray,
@@ -226,15 +230,19 @@ def _grow_diagonal(
     fresh: Sample,
     effort: GrowthEffort,
 ) -> TrainedDepth:
+    """One more layer of a diagonal network, of which one omega may be absent from every layer."""
+    least_squares = partial(DiagonalLeastSquares, absent=absent)
     pool = draw(problem, jax.random.fold_in(key, POOL), effort.pool)
     losses = sequence_losses(insert_layer(shallower, 0, np.zeros(4)), pool.G, pool.oracle)
     for_starts = jax.random.fold_in(key, STARTS)
     starts = _diagonal_starts(problem, for_starts, shallower, effort)
+    if absent is not None:
+        starts = [without(start, absent) for start in starts]
     known = _gd_plus_plus(problem, for_starts, shallower, 4 * effort.starts, effort.rarest)
-    screening = DiagonalLeastSquares(_stratified(pool, losses, effort.screening, effort))
+    screening = least_squares(_stratified(pool, losses, effort.screening, effort))
     fit, iterations = _screen(screening, starts)
     part = _stratified(pool, losses, 4 * effort.screening, effort)
-    middle = DiagonalLeastSquares(with_extremes(part, extremes))
+    middle = least_squares(with_extremes(part, extremes))
     fit = levenberg_marquardt(middle, fit.parameters, SearchLimits(30, 1e-4))
     iterations += fit.iterations
     losses = sequence_losses(fit.parameters, pool.G, pool.oracle)
@@ -242,7 +250,7 @@ def _grow_diagonal(
 
     done = 0
     while True:
-        full = DiagonalLeastSquares(with_extremes(sample, extremes))
+        full = least_squares(with_extremes(sample, extremes))
         fit = levenberg_marquardt(full, fit.parameters, SearchLimits(10, 1e-4))
         iterations += fit.iterations
         if full.objective(known) < _finite_objective(fit):
@@ -263,8 +271,9 @@ def _grow_diagonal(
         if holds or done == effort.rounds:
             break
         sample, done = join_tail(sample, losses, check, checked, effort.tail), done + 1
+    found: Any = on_host(fit.parameters)
     return TrainedDepth(
-        weights=on_host(fit.parameters),
+        weights=found if absent is None else without(found, absent),  # without rounding errors
         training=training,
         fresh=fresh.mean(sequence_losses(fit.parameters, fresh.G, fresh.oracle)),
         iterations=iterations,

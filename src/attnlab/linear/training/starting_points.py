@@ -16,7 +16,9 @@ from attnlab.linear.models.weights import DiagonalWeights, DiagWeights, GDPlusPl
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.training.fixed_sample import generator
 
-DiagonalFamily = Literal["gd++", "diag", "omegas"]
+DiagonalFamily = Literal["gd++", "diag", "omegas", "no-momentum", "no-rescaling"]
+# Free omegas of which one is 0 in every layer: omega_xy brings momentum, omega_yy rescales y.
+ABSENT: dict[DiagonalFamily, str] = {"no-momentum": "xy", "no-rescaling": "yy"}
 
 NEAR_ZERO = (0.01, 0.5)  # sizes of a new layer, where a layer of size 1 changes everything
 SETTLED = 4  # layers from which on the place of a new layer matters less
@@ -54,6 +56,11 @@ def starting_points(
     if depth >= SETTLED:
         return [insert_layer(shallower, places[i % 3], layer) for i, layer in enumerate(layers)]
     return [insert_layer(shallower, place, layer) for layer in layers for place in places]
+
+
+def without(network: Omegas, omega: str) -> Omegas:
+    """The network with one of its omegas set to 0 in every layer."""
+    return Omegas(**{**vars(network), omega: np.zeros(network.depth)})
 
 
 def ladders(

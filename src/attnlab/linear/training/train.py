@@ -8,7 +8,7 @@ sequences that its training did not use.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any, Literal, get_args, overload
 
 import jax
 import numpy as np
@@ -32,8 +32,8 @@ from attnlab.linear.training.recipes import (
 )
 from attnlab.training.population import member_keys
 
-Family = Literal["gd++", "diag", "omegas", "axis", "full"]
-FAMILIES = ("gd++", "diag", "omegas", "axis", "full")
+Family = Literal["gd++", "diag", "omegas", "no-momentum", "no-rescaling", "axis", "full"]
+FAMILIES: tuple[Family, ...] = get_args(Family)
 Amount = Literal["quick", "thorough"]
 AXES = 1  # directions that axis networks treat differently
 SCALE = 0.1  # standard deviation of the entries of FULL at the start
@@ -113,9 +113,10 @@ def train(
     problem
         The problem; for every family but "full" its inputs must have variance 1.
     family
-        "gd++", "diag" (one head), "omegas" (DIAG with free omegas) or "axis" (matrices that treat
-        one input direction differently from the others): trained by depth growth, and the result
-        has every depth from 1 on. "full" (any matrices): trained by Adam from random weights, and
+        "gd++", "diag" (one head), "omegas" (DIAG with free omegas), "no-momentum" (free omegas
+        without omega_xy), "no-rescaling" (without omega_yy) or "axis" (matrices that treat one
+        input direction differently from the others): trained by depth growth, and the result has
+        every depth from 1 on. "full" (any matrices): trained by Adam from random weights, and
         the result has the given depth only.
     depth
         The number of layers of the deepest network.
