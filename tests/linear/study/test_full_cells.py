@@ -20,6 +20,7 @@ from attnlab.linear.study.questions_full import (
     FullMatrices,
     FullStructure,
     FullTraining,
+    ManyStarts,
 )
 from attnlab.linear.weights.diagonal import diagonal_networks
 from attnlab.linear.weights.full import FILE, full_networks, write_full
@@ -57,6 +58,20 @@ def test_a_training_that_was_stopped_goes_on_and_has_the_same_bytes(trained, tmp
     resumed = attempt(cell, Watch(tmp_path / cell.key, report=lambda *said: steps.append(said)))
     assert (resumed.part, resumed.weights) == (whole.part, whole.weights)
     assert steps == [(8, 8)]
+
+
+def test_many_starts_have_a_row_for_every_matrix_and_one_best_start():
+    shared = {**vars(replace(TRAINED, laws="uniform:2"))}
+    rows = compute_full.structure_of_many(ManyStarts(**shared)).rows
+    assert [(row.start, row.matrix, row.layer) for row in rows] == [
+        (start, name, layer) for start in (0, 1) for name in "PQ" for layer in (1, 2)
+    ]
+    assert sum(row.best for row in rows) == 4
+    assert all(0 < row.diagonal < 1 for row in rows)
+    with pytest.raises(
+        UserError, match=r"^laws must name one noise law, got 'uniform:1 "
+    ):
+        ManyStarts(laws="uniform:1 uniform:2")
 
 
 def test_gd_is_trained_by_the_papers_recipe_and_stays_gd():

@@ -1,14 +1,21 @@
 import math
+from dataclasses import replace
+from types import SimpleNamespace
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from attnlab.linear.models.transformer import spectral_form
 from attnlab.linear.models.weights import GDPlusPlus
 from attnlab.linear.noise import Fixed, Uniform
 from attnlab.linear.problem import NoisyRegression
-from attnlab.linear.study import evaluation
+from attnlab.linear.study import compute_noiseless, evaluation
+from attnlab.linear.study.questions_noiseless import CUTS, FIRST, NoiselessEvaluations
 from attnlab.linear.study.rare_eigenvalues import standard_errors
+from attnlab.linear.theory.laws import frequent_eigenvalues
+from attnlab.linear.training.families import SpectralLeastSquares, missing_share
+from attnlab.stats import Estimate, agree
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
@@ -50,3 +57,37 @@ def test_only_gd_plus_plus_without_noise_is_given_the_error(monkeypatch):
     assert max(silent[1.0, 0], silent[1.0, 1]) < 1
     assert errors(network, Uniform(2), ())[None, 1] < 1
     assert max(errors(network.omegas(), Fixed(0), ()).values()) < 1
+
+
+def test_the_share_that_a_network_misses_is_one_less_its_spectral_form(seed):
+    rng = np.random.default_rng(seed)
+    network = GDPlusPlus(*(-rng.uniform(0.01, 0.03, (2, 3))))
+    s = rng.uniform(1, 40, 50)
+    expected = 1 - spectral_form(network, jnp.asarray(s)).f[-1]
+    np.testing.assert_allclose(missing_share(network, s), expected, atol=1e-12)
+
+
+def test_the_mean_of_evaluations_is_the_integral_over_the_eigenvalues(seed):
+    """Few layers and a narrow spectrum: the mean over all evaluations has a law that is known."""
+    config = NoiselessEvaluations(
+        d=2, n=12, depth=FIRST, starts=2, sequences=400, evaluations=60, seed=seed
+    )
+    rows = compute_noiseless.evaluations(config).rows
+    assert {(row.layers, row.rarest) for row in rows} == {(FIRST, cut) for cut in CUTS}
+    assert compute_noiseless.evaluations(config).rows == rows
+    other = compute_noiseless.evaluations(replace(config, part=1)).rows
+    assert other[0].mean != rows[0].mean
+    sizes = {cut: [row.mean for row in rows if row.rarest == cut] for cut in CUTS}
+    assert all(len(means) == config.evaluations and min(means) > 0 for means in sizes.values())
+
+
+def test_an_evaluation_has_the_mean_of_the_law(monkeypatch, seed):
+    """One gradient step, whose loss has no heavy tail: 1/2 sum_i E (1 + omega s_i)^2."""
+    config = NoiselessEvaluations(d=3, n=9, depth=1, sequences=500, evaluations=40, seed=seed)
+    network = GDPlusPlus(np.zeros(1), np.array([-0.08]))
+    grown = (SimpleNamespace(weights=network),) * FIRST
+    monkeypatch.setattr(compute_noiseless, "_fitted", lambda *_: [grown] * len(CUTS))
+    found = Estimate.of(row.mean for row in compute_noiseless.evaluations(config).rows[::2])
+    s, r = frequent_eigenvalues(3, 9, 0.0)
+    exact = SpectralLeastSquares(s, np.zeros_like(s), r).objective(network)
+    assert agree(found, exact).agrees

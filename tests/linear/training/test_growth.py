@@ -23,6 +23,7 @@ from attnlab.linear.training.fixed_sample import (
 )
 from attnlab.linear.training.growth import GrowthEffort, grow
 from attnlab.linear.training.levenberg_marquardt import Diagnosis, Fit
+from attnlab.linear.training.starting_points import ABSENT
 from attnlab.linear.training.train import train
 from attnlab.stats import Estimate, normal_threshold
 from tests.conftest import in_double_precision
@@ -163,6 +164,19 @@ def test_gd_plus_plus_is_not_lost_where_few_sequences_mistake_it(seed, monkeypat
         assert (depth.weights.yx < 0).all()
 
 
+@pytest.mark.parametrize(("family", "absent"), ABSENT.items())
+def test_an_absent_omega_is_zero_in_every_layer_and_its_loss_is_missed(grown, seed, family, absent):
+    """Free omegas include every network without one of them, and GD++ lacks both."""
+    found = grow(family, PROBLEM, jax.random.key(seed), 2, effort=SMALL)
+    for depth, whole, least in zip(found, grown["omegas"], grown["gd++"], strict=False):
+        np.testing.assert_array_equal(getattr(depth.weights, absent), 0)
+        allowed = Z * depth.fresh.standard_error
+        assert depth.fresh.value > whole.fresh.value - allowed
+        assert depth.fresh.value < least.fresh.value + allowed
+    left = {"xy", "yy"} - {absent}
+    assert all(np.abs(getattr(found[-1].weights, name)).max() > 0 for name in left)
+
+
 @pytest.mark.parametrize("family", ["gd++", "diag", "omegas"])
 def test_every_model_is_finite_and_has_a_diagnosis(grown, family):
     for layers, depth in enumerate(grown[family], start=1):
@@ -265,7 +279,7 @@ def test_a_sequence_that_overflows_is_the_worst_and_makes_no_mean(seed):
 
 def test_mistakes_get_a_sentence(unchecked):
     key = jax.random.key(0)
-    with pytest.raises(UserError, match=r"^family must be one of 'gd\+\+', 'diag', 'omegas', 'ax"):
+    with pytest.raises(UserError, match=r"^family must be one of 'gd\+\+', 'diag', 'omegas', 'no-"):
         train(PROBLEM, "mlp")
     with pytest.raises(UserError, match=r"^steps must not be given for the family 'diag', got 5"):
         train(PROBLEM, "diag", steps=5)
@@ -275,7 +289,7 @@ def test_mistakes_get_a_sentence(unchecked):
         train(NoisyRegression(3, 8, variance=0.5), "axis")
     with pytest.raises(UserError, match=r"^depth must be an integer of at least 1, got 0\.$"):
         grow("diag", PROBLEM, key, 0)
-    with pytest.raises(UserError, match=r"^family must be one of 'gd\+\+', 'diag', 'omegas', got"):
+    with pytest.raises(UserError, match=r"^family must be one of .*'no-rescaling', got 'full'"):
         grow("full", PROBLEM, key, 1)
     with pytest.raises(UserError, match=r"^variance must be 1 for depth growth, got 0\.5\.$"):
         grow("diag", NoisyRegression(3, 8, variance=0.5), key, 1)
