@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from attnlab.lab.study import View
-from attnlab.random.study import grids, panels
+from attnlab.random.study import cells, grids, panels
 from attnlab.random.study.cells import Fitted, LawPoint, problem_of
 from attnlab.random.study.cells_checks import DistanceFound
 from attnlab.random.study.gaussian_floor import Floor, gaussian_pairs
@@ -28,7 +28,7 @@ def limits(panel, d, length, tasks, target):
     grid = panels.grid(panel, problem)
     return [
         (
-            panels.name_of(point.model),
+            point.model,
             point.n,
             getattr(point.model, "width", None),
             point.ridge,
@@ -51,21 +51,22 @@ def run_rows(config):
     noise = np.random.default_rng([config.run, config.d, config.length]).normal(size=len(points))
     rows = []
     for (model, n, width, ridge, icl, idg), each in zip(points, noise, strict=True):
-        f = math.exp(NOISE * each) * finite_size(config, model)
-        rows.append(Fitted(model, "", None, False, n, width, ridge, icl * f, idg * f, icl, 1.0, ""))
+        name = panels.name_of(model)
+        f = math.exp(NOISE * each) * finite_size(config, name)
+        rows.append(Fitted(name, "", None, False, n, width, ridge, icl * f, idg * f, icl, 1.0, ""))
     return rows
 
 
 def law_rows(config):
-    """The limit, and a refinement that knows the gap at finite d."""
+    """The limit, and a refinement that knows the gap at finite d, of the models that have one."""
     points = limits(config.panel, config.d, config.length, config.tasks, config.target)
     rows = []
     for model, n, width, ridge, icl, idg in points:
-        f = finite_size(config, model)
-        rows += [
-            LawPoint(model, n, width, ridge, "limit", icl, idg, icl, 0.0),
-            LawPoint(model, n, width, ridge, "refined", icl * f, idg * f, icl, 0.001),
-        ]
+        name = panels.name_of(model)
+        rows.append(LawPoint(name, n, width, ridge, "limit", icl, idg, icl, 0.0))
+        if cells._is_refined(model, config.panel):
+            f = finite_size(config, name)
+            rows.append(LawPoint(name, n, width, ridge, "refined", icl * f, idg * f, icl, 0.001))
     return rows
 
 

@@ -182,7 +182,8 @@ def test_the_refinement_is_there_for_transformers_and_degree_one():
         return {panels.name_of(m) for m in grid.models if cells._is_refined(m, panel)}
 
     low = {"relu", "relu r=1", "tanh", "tanh r=1"}
-    assert refined_models("size") == refined_models("width") == low
+    assert refined_models("size") == refined_models("width") == refined_models("length") == low
+    assert refined_models("degrees") == refined_models("length-degrees")
     assert refined_models("degrees") == low | {
         f"{activation} r={degree}" for activation in ("relu", "tanh") for degree in (2, 4)
     }
@@ -190,6 +191,18 @@ def test_the_refinement_is_there_for_transformers_and_degree_one():
     of_law = {name: [r for r in rows if r.law == name] for name in ("limit", "refined")}
     assert [r.model for r in of_law["limit"]] == [r.model for r in of_law["refined"]]
     assert all(r.standard_error > 0 for r in of_law["refined"])
+
+
+def test_the_laws_of_figure_2a_are_on_the_grid_of_its_runs():
+    """They predict the gaps of every degree, and have a panel of their own for that alone."""
+    problem = SingleIndexRegression(24, 6, 12, "relu")
+    assert panels.grid("length-degrees", problem) == panels.grid("length", problem)
+    planned = grids.cells("quick", 0)
+    by_kind = {
+        kind: {c.config.panel for c in planned if c.kind is kind and "length" in c.config.panel}
+        for kind in (run, laws)
+    }
+    assert by_kind == {run: {"length"}, laws: {"length-degrees"}}
 
 
 def test_the_panel_of_degrees_has_points_of_figure_2b():

@@ -104,7 +104,7 @@ TWICE = {  # what is changed by twice the resolution of the claim: f(resolution,
     "lu-icl": lambda seen, view: shifted(seen, fitted("linear", "linear", "linear")),
     "lu-idg": lambda seen, view: shifted(seen, fitted("linear", "linear", "linear"), field="idg"),
     "lu-nonlinear-target": lambda seen, view: shifted(
-        seen, fitted("size", "linear|linear+intercept")
+        seen, *(fitted(panel, "linear|linear+intercept") for panel in ("size", "intercept"))
     ),
     "theorem-3": lambda seen, view: shifted(seen, drawn),
     "theorem-3-relu": lambda seen, view: shifted(seen, fitted("size", "relu")),

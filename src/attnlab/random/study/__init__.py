@@ -11,6 +11,7 @@ import attnlab.random.study.explorers as explorers
 import attnlab.random.study.introduction as introduction
 from attnlab.lab.study import Study
 from attnlab.random.study import (
+    claims_equal_norms,
     claims_equivalence,
     claims_law,
     claims_length,
@@ -49,6 +50,7 @@ study = Study(
         *claims_linear_law.CLAIMS,
         *claims_theorem.CLAIMS,
         *claims_equivalence.CLAIMS,
+        *claims_equal_norms.CLAIMS,
         *claims_samples.CLAIMS,
         *claims_length.CLAIMS,
         *claims_width.CLAIMS,

@@ -35,7 +35,7 @@ class Run:
     """One Monte Carlo run of a panel: one draw, and all models, sizes and ridges fitted to it."""
 
     panel: PanelName = "n"
-    """What is fitted: n, length, width, ridge, size, linear, sign or degrees (see `panels`)."""
+    """What is fitted: n, length, width, ridge, size and so on (see `panels`)."""
     d: int = 24
     """Dimension of an input."""
     length: int = 24
@@ -189,9 +189,10 @@ def run_laws(config: Laws) -> Outcome[LawPoint]:
 
 
 def _is_refined(model: Model, panel: PanelName) -> bool:
-    """Transformers and degree 1, and in the panel `degrees` every degree."""
+    """Transformers and degree 1, and every degree in the panels that predict all of them."""
     return isinstance(model, RandomTransformer) or (
-        isinstance(model, EquivalentModel) and (model.degree == 1 or panel == "degrees")
+        isinstance(model, EquivalentModel)
+        and (model.degree == 1 or panel in panels.PREDICTS_EVERY_DEGREE)
     )
 
 

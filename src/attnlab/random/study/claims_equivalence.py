@@ -1,128 +1,187 @@
-"""Theorem 3 at finite dimension: at the points of the figures, and for prompts of equal norm.
+"""Theorem 3 at the dimension of the figures: transformers and equivalents at their points.
 
-At the points of a figure transformer and equivalent model match if their log ratio is slight, or no
-larger than the gap that the refinement predicts at finite d and that vanishes in the limit. That
-the gap is the predicted one, with its sign, is a claim of ours beside it.
+The text gives no degree: it depends on the activation, and a small one suffices. A figure matches
+if for each activation the equivalent model of one degree matches the transformer at every point
+away from the peak. Two errors match if their log ratio is slight, or no larger than the gap that
+the refinement predicts at finite d and that vanishes in the limit. That the gap is the predicted
+one, with its sign, is a claim of ours beside it.
 """
 
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from attnlab.lab.cell import Cell
 from attnlab.lab.study import (
-    NO_SCALE,
     UNDECIDED,
     Claim,
     Judgement,
     Resolution,
     Verdict,
     View,
+    all_of,
     openness,
 )
 from attnlab.random.study import grids, results
 from attnlab.random.study.claims_samples import SLIGHT
 from attnlab.random.study.claims_theorem import SAME
 from attnlab.random.study.claims_theory import DEMIR
-from attnlab.random.study.comparisons import LOG_RATIO, is_near
+from attnlab.random.study.comparisons import LOG_RATIO
 from attnlab.random.study.evidence import PAPER_D, at_dimension, still_open
-from attnlab.random.study.panels import ACTIVATIONS, LENGTHS
-from attnlab.stats import LEVEL, Estimate
+from attnlab.random.study.figure_points import Pair, Point, pairs_of
+from attnlab.random.study.panels import DEGREES
+from attnlab.stats import LEVEL
 
 # Two curves that are this far apart do not match: finite size may explain a log ratio up to `SAME`,
 # at which the study no longer calls two errors the same, and chance may hide as much as is slight.
 APART = SAME + SLIGHT
 FIGURES = ("1a", "1b", "2a", "2b", "2c")
-LARGER_D = ("2a",)  # in which finite size predicts more than `SAME` at the d of the paper, too
 NAMED = 4  # points that a note lists by their names
 
 
-class _Point(NamedTuple):
-    """log(transformer / degree-1 model) at one point of a figure, and what finite size predicts."""
+def allowed(point: Point) -> float:
+    """The largest log ratio of a match; without a prediction it is what is slight."""
+    return max(SLIGHT, min(abs(point.predicted or 0.0), SAME))
 
-    at: str
-    ratio: Estimate
-    predicted: float
+
+def refuted_from(point: Point) -> float:
+    """The log ratio from which on two errors do not match; without a prediction it is `SAME`."""
+    return SAME if point.predicted is None else allowed(point)
+
+
+class _Match(NamedTuple):
+    """Whether a transformer and its equivalent of one degree match, and what decides that."""
+
+    pair: Pair
+    chance: float
+    verdict: Verdict
+    resolution: Resolution
 
     @property
-    def left(self) -> Estimate:
-        """The log ratio less its prediction."""
-        value = self.ratio.value - self.predicted
-        return Estimate(value, self.ratio.standard_error, self.ratio.samples)
-
-    def matches(self, chance: float) -> Verdict:
-        """Whether the two errors match; open where only a large predicted gap explains theirs."""
-        if abs(self.ratio.value) > max(SLIGHT, abs(self.predicted)) + chance:
-            return "fails"
-        return "holds" if abs(self.ratio.value) <= self.allowed + chance else UNDECIDED
+    def refuting(self) -> list[Point]:
+        """The points at which the two do not match, the clearest first."""
+        points = [p for p in self.pair.away if p.size > refuted_from(p) + self.chance]
+        return sorted(points, key=lambda p: (refuted_from(p) + self.chance) / p.size)
 
     @property
-    def allowed(self) -> float:
-        """The largest log ratio of a match."""
-        return max(SLIGHT, min(abs(self.predicted), SAME))
+    def unpredicted(self) -> list[Point]:
+        """The points that would match only if a gap were predicted there, and none is."""
+        return [
+            point
+            for point in self.pair.away
+            if allowed(point) + self.chance < point.size <= refuted_from(point) + self.chance
+        ]
+
+    def named(self, point: Point) -> str:
+        """The degree, where it is compared, and what is found and predicted there."""
+        gap = "not predicted" if point.predicted is None else f"predicted {point.predicted:+.3f}"
+        return (
+            f"{self.pair.activation} with r = {self.pair.degree} at {point.at} (log ratio "
+            f"{point.ratio.value:+.3f}, {gap})"
+        )
 
 
-class _Points(NamedTuple):
-    """The points of a figure away from the peak and next to it, and how many fits are neither."""
+def _match(pair: Pair, comparisons: int, points: int) -> _Match:
+    """The verdict on one degree, which must be compared at as many points as any other degree.
 
-    away: list[_Point]
-    near: list[_Point]
-    ill_conditioned: int
+    The points of the pair share one standard error; the level is shared by all comparisons of the
+    figure.
+    """
+    if not pair.away:
+        return _Match(pair, 0.0, UNDECIDED, Resolution(math.inf, APART, LOG_RATIO))
+    error, threshold = results.pooled([point.ratio for point in pair.away], comparisons)
+    chance = threshold * error
+    seen = Resolution(max(map(allowed, pair.away)) + chance, APART, LOG_RATIO)
+    found = _Match(pair, chance, UNDECIDED, seen)
+    if found.refuting:
+        clearest = found.refuting[0]
+        seen = Resolution(refuted_from(clearest) + chance, clearest.size, LOG_RATIO)
+        return found._replace(verdict="fails", resolution=seen)
+    if seen.suffices and not found.unpredicted and len(pair.away) == points:
+        return found._replace(verdict="holds")
+    return found
+
+
+def _by_activation(pairs: Sequence[Pair]) -> dict[str, list[_Match]]:
+    """The verdict on every degree."""
+    comparisons = sum(len(pair.away) for pair in pairs)
+    found: dict[str, list[_Match]] = {}
+    for pair in pairs:
+        points = max(len(each.away) for each in pairs if each.activation == pair.activation)
+        found.setdefault(pair.activation, []).append(_match(pair, comparisons, points))
+    return found
+
+
+def _some_degree(matches: Sequence[_Match]) -> tuple[Verdict, Resolution]:
+    """Whether one degree matches: the best known of those that do decides, or, where all are
+    refuted, the weakest refutation."""
+    settled: tuple[Verdict, ...] = ("holds", UNDECIDED)
+    for verdict in settled:
+        several = [each.resolution for each in matches if each.verdict == verdict]
+        if several:
+            return verdict, min(several, key=openness)
+    return "fails", max((each.resolution for each in matches), key=openness)
 
 
 def _figure(view: View, figure: str) -> Judgement:
     """Every point away from the peak; the others are counted and not judged."""
     d = grids.size(view.scale).d
-    points = _points(view, figure)
-    error, threshold = results.pooled([point.ratio for point in points.away])
-    chance = threshold * error
-    open_points = [point.at for point in points.away if point.matches(chance) == UNDECIDED]
-    refuting = [point for point in points.away if point.matches(chance) == "fails"]
-    verdict: Verdict = "fails" if refuting else UNDECIDED if open_points else "holds"
-    resolution = _noticed(points.away, refuting, chance)
+    pairs = pairs_of(view, figure)
+    found = _by_activation(pairs)
+    every = [each for several in found.values() for each in several]
+    verdict, resolution = all_of([_some_degree(several) for several in found.values()])
     if verdict == "fails" and d < PAPER_D:
         verdict = UNDECIDED  # the prediction is one for large d, and the gap falls with d
-    decides = verdict != UNDECIDED and resolution.suffices
-    sizes = [abs(point.ratio.value) for point in points.away]
+    number = sum(len(pair.away) for pair in pairs)
+    chances = sorted(f"{each.chance:.3f}" for each in every)
     return Judgement(
         verdict,
-        f"|log ratio| {statistics.median(sizes):.3f} at the median and at most {max(sizes):.3f} on "
-        f"{len(sizes)} points at d = {d}, where finite size predicts up to "
-        f"{max(abs(point.predicted) for point in points.away):.3f}; left out: {len(points.near)} "
-        f"next to the peak, {points.ill_conditioned} ill-conditioned",
-        f"at most {SLIGHT:g}, which is slight, or what finite size predicts, up to {SAME:g}",
-        f"{chance:.3f} by chance ({len(sizes)} Student tests, familywise level {LEVEL:g})",
-        "" if decides else _why_open(view, figure, open_points),
+        f"largest |log ratio|: {'; '.join(map(_shown, found.values()))}; {number} comparisons at "
+        f"d = {d}; left out: {sum(len(pair.near) for pair in pairs)} next to the peak, "
+        f"{sum(pair.ill_conditioned for pair in pairs)} ill-conditioned",
+        f"for each activation a degree with which every log ratio is at most {SLIGHT:g}, which is "
+        f"slight, or what finite size predicts, up to {SAME:g}",
+        f"{' to '.join(sorted({chances[0], chances[-1]}))} by chance ({number} Student tests, "
+        f"familywise level {LEVEL:g})",
+        _note(view, verdict, every),
         *at_dimension(view),
         resolution,
     )
 
 
-def _noticed(points: Sequence[_Point], refuting: Sequence[_Point], chance: float) -> Resolution:
-    """What passes as a match at the point that allows most, or at the one that refutes."""
-    if not refuting:
-        return Resolution(max(point.allowed for point in points) + chance, APART, LOG_RATIO)
-    several = (
-        Resolution(max(SLIGHT, abs(point.predicted)) + chance, abs(point.ratio.value), LOG_RATIO)
-        for point in refuting
-    )
-    return min(several, key=openness)
+def _shown(matches: Sequence[_Match]) -> str:
+    """The degrees with which an activation matches, and how far off each of them is."""
+    words = {"holds": "matches", "fails": "does not match", UNDECIDED: "is open"}
+    shown = [
+        f"{word} with "
+        + ", ".join(f"r = {each.pair.degree} ({each.pair.largest:.3f})" for each in several)
+        for verdict, word in words.items()
+        if (several := [each for each in matches if each.verdict == verdict])
+    ]
+    return f"{matches[0].pair.activation} {', '.join(shown)}"
 
 
-def _why_open(view: View, figure: str, points: Sequence[str]) -> str:
-    """The points at which d is too small for a match, and the scale that has a larger one."""
-    if not points:
-        return still_open(view)
-    more = f" and {len(points) - NAMED} more" if len(points) > NAMED else ""
-    no_scale = view.scale == "paper" or figure in LARGER_D
-    largest = f"{NO_SCALE} That takes a larger d." if no_scale else still_open(view)
-    return (
-        f"Finite size predicts more than {SAME:g} at {'; '.join(points[:NAMED])}{more}: this d is "
-        f"too small to show a match there. {largest}"
-    )
+def _note(view: View, verdict: Verdict, matches: Sequence[_Match]) -> str:
+    """Where this d is too small for a match, which degrees lack a prediction, and what decides."""
+    refuted = [each.named(each.refuting[0]) for each in matches if each.refuting]
+    lacking = [each.named(each.unpredicted[0]) for each in matches if each.unpredicted]
+    note = []
+    if refuted:
+        note += [
+            f"These do not match at d = {grids.size(view.scale).d}: {_first(refuted)}. This is "
+            "about this d; theorem-3 judges the limit."
+        ]
+    if verdict == UNDECIDED and lacking:
+        note += [f"Where no gap is predicted only a slight one is a match: {_first(lacking)}."]
+    if verdict == UNDECIDED and not (lacking and view.scale == "paper"):
+        note += [still_open(view)]
+    return " ".join(note)
+
+
+def _first(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{'; '.join(names[:NAMED])}{more}"
 
 
 def _predicted(view: View, figure: str) -> Judgement:
@@ -132,23 +191,27 @@ def _predicted(view: View, figure: str) -> Judgement:
     that of the others.
     """
     d = grids.size(view.scale).d
-    points = _points(view, figure)
-    number = len(points.away) + len(points.near)
+    pairs = [pair for pair in pairs_of(view, figure) if pair.degree == 1]
+    away, near = (
+        [point.left for pair in pairs for point in getattr(pair, where)]
+        for where in ("away", "near")
+    )
+    number = len(away) + len(near)
     excess, widths = -math.inf, []
-    for several in (points.away, points.near):
+    for several in (away, near):
         if several:
-            error, threshold = results.pooled([point.left for point in several], number)
+            error, threshold = results.pooled(several, number)
             widths.append(1 / d + threshold * error)
-            worst = max(abs(point.left.value) for point in several)
+            worst = max(abs(point.value) for point in several)
             excess = max(excess, worst - widths[-1])
     resolution = Resolution(widths[0], SAME, LOG_RATIO)
     verdict: Verdict = "holds" if excess <= 0 else UNDECIDED if d < PAPER_D else "fails"
     decides = verdict != UNDECIDED and resolution.suffices
     return Judgement(
         verdict,
-        f"log ratio less its prediction: at most "
-        f"{max(abs(point.left.value) for point in points.away):.3f} away from a peak, on "
-        f"{number} points at d = {d}; left out: {points.ill_conditioned} ill-conditioned",
+        f"log ratio less its prediction: at most {max(abs(point.value) for point in away):.3f} "
+        f"away from a peak, on {number} points at d = {d}; left out: "
+        f"{sum(pair.ill_conditioned for pair in pairs)} ill-conditioned",
         "0 up to terms of order 1/d",
         f"1/d and chance: {' or '.join(f'{width:.2f}' for width in widths)} from the predicted "
         f"log ratio of the two models (Student, familywise level {LEVEL:g})",
@@ -158,107 +221,12 @@ def _predicted(view: View, figure: str) -> Judgement:
     )
 
 
-def _points(view: View, figure: str) -> _Points:
-    """All points of a figure."""
-    found = _Points([], [], 0)
-    for length, runs, law_cell in _panels(view, figure):
-        rows_of = results.by_place(view, runs)
-        refined = results.laws(view, law_cell, "refined")
-        for activation in ACTIVATIONS:
-            for place, rows, others in results.pairs(rows_of, activation, f"{activation} r=1"):
-                if results.diagnosed(rows) or results.diagnosed(others):
-                    found = found._replace(ill_conditioned=found.ill_conditioned + 1)
-                    continue
-                other = place._replace(model=f"{activation} r=1")
-                gap = math.log(refined[place].icl / refined[other].icl)
-                at = f"{activation}, {_where(view, figure, place, length)}"
-                point = _Point(at, results.log_ratio(rows, others), gap)
-                is_peak = is_near((place.width or 0) / place.n)
-                (found.near if is_peak else found.away).append(point)
-    return found
-
-
-def _where(view: View, figure: str, place: results.Place, length: float) -> str:
-    """What a figure varies, at one of its points."""
-    if figure in ("1a", "1b"):
-        d = grids.size(view.scale).d
-        return f"n = {place.n / (d * (d + 1)):.2g} d²"
-    if figure == "2a":
-        return f"l = {length:g} d"
-    width = f"m = {(place.width or 0) / place.n:.2g} n"
-    return width if figure == "2b" else f"{width}, λ = {place.ridge:g}"
-
-
-def _panels(view: View, figure: str) -> list[tuple[float, list[Cell], Cell]]:
-    """l/d, the runs and the laws of each panel of a figure."""
-    at = (view.scale, view.seed)
-    if figure in ("1a", "1b"):
-        target = "relu" if figure == "1a" else "tanh"
-        runs = grids.panel_runs("n", *at, target=target)
-        return [(1.0, runs, grids.panel_laws("n", *at, target=target))]
-    if figure == "2a":
-        return [
-            (
-                alpha,
-                grids.panel_runs("length", *at, alpha=alpha),
-                grids.panel_laws("length", *at, alpha=alpha),
-            )
-            for alpha in LENGTHS
-        ]
-    panel = "width" if figure == "2b" else "ridge"
-    return [(1.0, grids.panel_runs(panel, *at), grids.panel_laws(panel, *at))]
-
-
-def _at_equal_norms(
-    view: View, runs_of: Callable[[bool], list[Cell]], activations: Sequence[str], same: float = 0
-) -> Judgement:
-    """Transformer over degree-1 model where every prompt has the same norm, and as drawn.
-
-    The check must be able to see the gap as drawn, or one as large as `same`.
-    """
-    as_drawn, points = (_agreement(view, runs_of(equal), activations) for equal in (False, True))
-    at = grids.size(view.scale)
-    d = at.dimensions[1]
-    error, threshold = results.pooled(points)
-    allowed = threshold * error + 1 / d
-    worst, plain = (max(abs(point.value) for point in each) for each in (points, as_drawn))
-    resolution = Resolution(allowed, same or plain, LOG_RATIO)
-    return Judgement(
-        "holds" if worst <= allowed else "fails",
-        f"largest |log ratio| {worst:.3f} on {len(points)} points at d = {d}",
-        "0",
-        f"{threshold:.1f} standard errors of {error:.4f} (Student, familywise level {LEVEL:g}) "
-        f"plus 1/d = {1 / d:.3f} for the other terms of that order",
-        f"Without rescaling the same ratios reach {plain:.2f}. "
-        + ("" if resolution.suffices else still_open(view)),
-        *at_dimension(view, d, at.size_runs),
-        resolution,
-    )
-
-
-def _agreement(view: View, runs: list[Cell], activations: Sequence[str]) -> list[Estimate]:
-    found = results.by_place(view, runs)
-    return [
-        results.log_ratio(rows, others)
-        for activation in activations
-        for _, rows, others in results.pairs(found, activation, f"{activation} r=1")
-    ]
-
-
-def _rescaled(view: View) -> Judgement:
-    d = grids.size(view.scale).dimensions[1]
-
-    def runs_of(equal: bool) -> list[Cell]:
-        return grids.size_runs(view.scale, view.seed, d, rescale=equal)
-
-    return _at_equal_norms(view, runs_of, ACTIVATIONS)
-
-
-def _sign(view: View) -> Judgement:
-    def runs_of(equal: bool) -> list[Cell]:
-        return grids.sign_runs(view.scale, view.seed, rescale=equal)
-
-    return _at_equal_norms(view, runs_of, ("sign",), SAME)
+def _degrees(figure: str) -> str:
+    """The equivalent models that a figure has."""
+    if figure == "2c":
+        return "the equivalent models of degree 1"
+    *others, last = map(str, DEGREES)
+    return f"the equivalent models of one of the degrees {', '.join(others)} and {last}"
 
 
 def _claims(figure: str) -> tuple[Claim, Claim]:
@@ -267,9 +235,9 @@ def _claims(figure: str) -> tuple[Claim, Claim]:
         Claim(
             f"theorem-3-fig-{figure}",
             f"{DEMIR}, Figure {name}",
-            f"At the points of Figure {name} away from the peak the errors of the equivalent "
-            "models of degree 1 match those of the transformers: the log ratio is slight, or no "
-            "larger than finite size predicts.",
+            f"For each activation of Figure {name} {_degrees(figure)} match the transformers at "
+            "every point away from the peak: the log ratio of their errors is slight, or no larger "
+            f"than finite size predicts and at most {SAME:g}.",
             lambda view: _figure(view, figure),
             (f"fig-{figure}",),
         ),
@@ -285,24 +253,4 @@ def _claims(figure: str) -> tuple[Claim, Claim]:
     )
 
 
-CLAIMS = (
-    *(claim for figure in FIGURES for claim in _claims(figure)),
-    Claim(
-        "theorem-3-rescaled",
-        "ours",
-        "With every prompt given the same norm, transformer and degree-1 model agree already at "
-        "small d.",
-        _rescaled,
-        ("ratio",),
-        ours=True,
-    ),
-    Claim(
-        "sign-beyond-theorem-3",
-        "ours",
-        "The activation sign is not Lipschitz, as Theorem 3 requires; with every prompt given the "
-        "same norm its transformer and degree-1 model agree at small d nevertheless.",
-        _sign,
-        ("ratio",),
-        ours=True,
-    ),
-)
+CLAIMS = tuple(claim for figure in FIGURES for claim in _claims(figure))

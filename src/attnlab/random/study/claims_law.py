@@ -82,8 +82,10 @@ def _refinement(view: View, name: str) -> Judgement:
 def _rescaled(view: View) -> Judgement:
     """The log gap to the limit law at equal norms, against half of that as drawn."""
     d = grids.size(view.scale).dimensions[1]
-    plain = results.by_place(view, grids.size_runs(view.scale, view.seed, d))
-    fixed = results.by_place(view, grids.size_runs(view.scale, view.seed, d, rescale=True))
+    at = (view.scale, view.seed, d)
+    rescaled = grids.size_runs(*at, rescale=True)
+    plain = results.by_place(view, grids.size_runs(*at)[: len(rescaled)])
+    fixed = results.by_place(view, rescaled)
     limit = results.laws(view, grids.size_laws(view.scale, view.seed, d), "limit")
     places = [place for place in plain if place.model == "relu"]
 

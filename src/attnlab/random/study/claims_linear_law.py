@@ -14,8 +14,8 @@ from attnlab.lab.study import Claim, Judgement, Missing, Resolution, View
 from attnlab.random.study import grids, results
 from attnlab.random.study.claims_theory import DEMIR, LU
 from attnlab.random.study.comparisons import LOG_RATIO
-from attnlab.random.study.evidence import at_dimensions, lacks, listed, still_open
-from attnlab.random.study.extrapolation import LEAST, all_vanish, known_to, limit_of
+from attnlab.random.study.evidence import at_dimensions, listed, still_open
+from attnlab.random.study.extrapolation import all_vanish, known_to, limit_of
 from attnlab.random.study.panels import SIZE_RIDGES
 from attnlab.stats import LEVEL, Estimate
 
@@ -32,13 +32,13 @@ def _lu(view: View, name: str) -> Judgement:
 def _lu_nonlinear(view: View) -> Judgement:
     models = ("linear", "linear+intercept")
     compared = [(m, ridge, f"{m}, λ = {ridge:g}") for m in models for ridge in SIZE_RIDGES]
-    return _extrapolated(view, grids.size_runs, grids.size_laws, compared, "icl")
+    return _extrapolated(view, grids.nonlinear_runs, grids.size_laws, compared, "icl")
 
 
 def _extrapolated(
     view: View, runs_of: Any, laws_of: Any, compared: Compared, name: str
 ) -> Judgement:
-    """The limits of log(simulation / law), from the dimensions that are stored."""
+    """The limits of log(simulation / law), from all dimensions that are planned."""
 
     def read(d: int) -> list[Estimate]:
         at = (view.scale, view.seed, d)
@@ -46,12 +46,11 @@ def _extrapolated(
         law = results.laws(view, laws_of(*at), "limit")
         return [_log_ratio(found, law, model, ridge, name) for model, ridge, _ in compared]
 
-    planned = grids.limit_dimensions(view.scale)
-    found = results.stored(planned, read)
-    missing = [d for d in planned if d not in found]
-    if len(found) < LEAST:
+    sizes = grids.size(view.scale).dimensions
+    found = results.stored(sizes, read)
+    missing = [d for d in sizes if d not in found]
+    if missing:
         raise Missing(listed(missing))
-    sizes = list(found)
     series = zip(*found.values(), strict=True)
     limits = [limit_of(sizes, points, len(compared)) for points in series]
     resolution = Resolution(known_to(limits), KNOWN, LOG_RATIO)
@@ -62,7 +61,7 @@ def _extrapolated(
         0.0,
         f"{len(compared)} Student tests at familywise level {LEVEL:g} on a in a + b/d + c/d² at "
         f"d = {', '.join(map(str, sizes))}; the line a + b/d is shown beside it",
-        lacks(view, missing) or ("" if resolution.suffices else still_open(view)),
+        "" if resolution.suffices else still_open(view),
         *at_dimensions(sizes),
         resolution,
     )

@@ -35,7 +35,7 @@ from attnlab.random.study.evidence import (
     listed,
     still_open,
 )
-from attnlab.random.study.extrapolation import LEAST, all_vanish, known_to, limit_of
+from attnlab.random.study.extrapolation import all_vanish, known_to, limit_of
 from attnlab.random.study.panels import ACTIVATIONS, DEGREE_PSIS, DEGREES, width_at
 from attnlab.stats import LEVEL, Estimate, student_threshold
 
@@ -83,7 +83,7 @@ def _mean(logs: Logs) -> Estimate:
 def _judged(
     view: View, planned: Sequence[int], found: Mapping[int, ByActivation], what: str
 ) -> Judgement:
-    """The dimensions that are stored; a limit takes three of them or more.
+    """The dimensions that are stored; a limit takes all that are planned.
 
     Parameters
     ----------
@@ -99,14 +99,10 @@ def _judged(
     missing = [d for d in planned if d not in found]
     if not found:
         raise Missing(listed(missing))
-    if len(found) < LEAST:
-        return _without_limit(view, found, missing)
-    return _in_the_limit(view, found, missing, what)
+    return _without_limit(view, found, missing) if missing else _in_the_limit(view, found, what)
 
 
-def _in_the_limit(
-    view: View, found: Mapping[int, ByActivation], missing: Sequence[int], what: str
-) -> Judgement:
+def _in_the_limit(view: View, found: Mapping[int, ByActivation], what: str) -> Judgement:
     """Every point by itself, and their average, which is known best, extrapolated in 1/d."""
     sizes, names = list(found), list(next(iter(found.values())))
     by_name = {name: [each[name] for each in found.values()] for name in names}
@@ -132,7 +128,7 @@ def _in_the_limit(
         f"{tests} Student tests at familywise level {LEVEL:g} on a in a + b/d + c/d²: the "
         f"averages, known to {known_to(common):.2f}, and {len(several)} {what}, known to "
         f"{known_to(single):.2f}; the line a + b/d is shown beside it",
-        lacks(view, missing) or ("" if resolution.suffices else still_open(view)),
+        "" if resolution.suffices else still_open(view),
         *at_dimensions(sizes),
         resolution,
     )
@@ -140,7 +136,7 @@ def _in_the_limit(
 
 def _theorem(view: View, activations: Sequence[str]) -> Judgement:
     """The models of degree 1, at two widths and two ridges."""
-    planned = grids.limit_dimensions(view.scale)
+    planned = grids.size(view.scale).dimensions
     found = results.stored(
         planned, lambda d: {name: _ratios(view, name, d) for name in activations}
     )
@@ -161,7 +157,7 @@ def _degree(view: View, degree: int) -> Judgement:
 def _without_limit(
     view: View, found: Mapping[int, ByActivation], missing: Sequence[int]
 ) -> Judgement:
-    """What is known at too few dimensions for an extrapolation."""
+    """What is known where a dimension is missing: too little for an extrapolation."""
     shown = [
         f"{activation} {point.value:+.3f} ± {point.standard_error:.3f} at d = {d}"
         for d, by_activation in found.items()
@@ -171,7 +167,7 @@ def _without_limit(
         UNDECIDED,
         f"log(transformer / equivalent): {', '.join(shown)}",
         "0 in the limit",
-        "a in a + b/d + c/d², from three dimensions or more",
+        "a in a + b/d + c/d², from three dimensions",
         lacks(view, missing),
     )
 
@@ -227,10 +223,8 @@ def _small_degree(view: View) -> Judgement:
     refuted = all(_is_seen(each, "fails") for each in found.values())
     verdict: Verdict = "holds" if agree else "fails" if refuted else UNDECIDED
     # One degree that agrees is enough; a refutation takes all of them.
-    least, most = (
-        pick((each.resolution for each in found.values() if each.resolution), key=openness)
-        for pick in (min, max)
-    )
+    known = [each.resolution for each in found.values() if each.resolution]
+    least, most = (pick(known, key=openness, default=None) for pick in (min, max))
     words = {"holds": "agrees", "fails": "does not agree", UNDECIDED: "is open"}
     shown = ", ".join(
         f"r = {degree} {words[each.verdict] if _is_seen(each, each.verdict) else 'is open'}"

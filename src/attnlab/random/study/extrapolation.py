@@ -13,8 +13,6 @@ from attnlab.lab.study import Verdict
 from attnlab.random.study import results
 from attnlab.stats import Estimate, student_threshold
 
-LEAST = 3  # dimensions that a limit takes: as many as a + b/d + c/d² has coefficients
-
 
 class Extrapolated(NamedTuple):
     """The limit of a polynomial in 1/d, and how far it may be off by chance."""

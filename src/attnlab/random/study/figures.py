@@ -68,7 +68,7 @@ def _lengths(view: View) -> Rows:
         for row in _points(
             view,
             grids.panel_runs("length", *at, alpha=alpha),
-            grids.panel_laws("length", *at, alpha=alpha),
+            grids.length_laws(*at, alpha),
             lambda _, alpha=alpha: alpha,
         )
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from attnlab.drawing.chart_data import chart_data
@@ -45,24 +44,10 @@ def _draw_distances(rows: Rows) -> Drawn:
     return alt.layer(lines, floor.encode(y=alt.Y("floor:Q")))
 
 
-def _dimensions(view: View) -> list[int]:
-    """The dimensions of the scale, and those beyond it that were computed."""
-    at = grids.size(view.scale)
-
-    def read(d: int) -> None:
-        cells = (grids.size_runs, grids.linear_runs)
-        for cell in chain(*(runs_of(view.scale, view.seed, d) for runs_of in cells)):
-            view.rows(cell)
-        for laws_of in (grids.size_laws, grids.linear_laws):
-            view.rows(laws_of(view.scale, view.seed, d))
-
-    return [*at.dimensions, *results.stored(at.larger, read)]
-
-
 def _ratio_rows(view: View) -> Rows:
     rows: Rows = []
     middle = grids.size(view.scale).dimensions[1]
-    for d, rescale in [*((d, False) for d in _dimensions(view)), (middle, True)]:
+    for d, rescale in [*((d, False) for d in grids.size(view.scale).dimensions), (middle, True)]:
         cells = grids.size_runs(view.scale, view.seed, d, rescale=rescale)
         if d == middle:
             cells = [*cells, *grids.sign_runs(view.scale, view.seed, rescale=rescale)]
@@ -158,7 +143,7 @@ def _draw_degrees(rows: Rows) -> Drawn:
 
 def _extrapolation_rows(view: View) -> Rows:
     rows: Rows = []
-    for d in _dimensions(view):
+    for d in grids.size(view.scale).dimensions:
         at = (view.scale, view.seed, d)
         for runs, law, name in (
             (grids.linear_runs(*at), grids.linear_laws(*at), "linear target"),

@@ -7,8 +7,8 @@ number of runs and the number of test prompts. `paper` is d = 80 with 20 runs, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 
 from attnlab.lab.cell import Cell
@@ -32,14 +32,15 @@ class Size:
     d: int
     runs: int
     test: int
-    dimensions: tuple[int, ...]  # for rates and extrapolation, none above d at `paper`
+    dimensions: tuple[int, ...]  # for rates and extrapolation
     size_runs: int
     prompts: int  # the refinement's, on figures
     size_prompts: int
     distances: tuple[int, ...]
     degrees: tuple[int, ...]  # dimensions below d for equivalent models of every degree
-    larger: tuple[int, ...] = ()  # dimensions above all others, for limits alone
     distance_prompts: int = 4000  # behind each distance from Gaussian
+    # By panel and dimension: runs for limits, where the usual number does not know them well enough
+    limit_runs: Mapping[PanelName, Mapping[int, int]] = field(default_factory=dict)
 
 
 SIZES: dict[Scale, Size] = {
@@ -57,12 +58,18 @@ SIZES: dict[Scale, Size] = {
         size_prompts=60_000,
         distances=(16, 32, 48, 64, 96, 128),
         degrees=(30, 50),
-        larger=(120,),
         distance_prompts=64_000,
+        # The limit of a + b/d + c/d² through d = 30, 50 and 80 is .9, -4.2 and 4.3 times what is
+        # found there. Log ratios spread most at small d, where runs cost least: these numbers make
+        # every limit known to a tenth, and cost less than a larger dimension would.
+        limit_runs={
+            "size": {30: 60, 50: 160},
+            "linear": {30: 200, 50: 400, 80: 160},
+            "intercept": {30: 120, 50: 300, 80: 120},
+            "degrees": {30: 60, 50: 40},
+        },
     ),
 }
-# A limit is known by its largest dimension; twice the runs there make it known to a tenth.
-RUNS_AT_LARGER = 2
 
 
 def size(scale: Scale) -> Size:
@@ -109,28 +116,32 @@ def panel_laws(
     return laws(config, cost=0.6)
 
 
+def length_laws(scale: Scale, seed: int, alpha: float) -> Cell:
+    """The laws of Figure 2(a) at l = alpha d, with the refinement of equivalent models of all
+    degrees."""
+    return panel_laws("length-degrees", scale, seed, alpha=alpha)
+
+
 def degree_laws(scale: Scale, seed: int) -> Cell:
     """The laws of equivalent models of degrees 1, 2 and 4 at widths of Figure 2(b)."""
     return panel_laws("degrees", scale, seed)
 
 
-def limit_dimensions(scale: Scale) -> tuple[int, ...]:
-    """The dimensions from which limits are extrapolated; a stored run may lack the last ones."""
-    at = size(scale)
-    return (*at.dimensions, *at.larger)
+def runs_for_limits(at: Size, panel: PanelName, d: int, usual: int) -> range:
+    """The numbers of the runs of a panel at one dimension."""
+    return range(at.limit_runs.get(panel, {}).get(d, usual))
 
 
 def degree_dimensions(scale: Scale) -> tuple[int, ...]:
     """The dimensions at which equivalent models of every degree are fitted."""
     at = size(scale)
-    return (*at.degrees, at.d, *at.larger)
+    return (*at.degrees, at.d)
 
 
 def degree_runs(scale: Scale, seed: int, d: int) -> list[Cell]:
     """Transformers and equivalent models of degrees 1, 2 and 4 at dimension d, n = 1.5 d^2.
 
-    At the dimension of the figures they are among the runs of Figure 2(b). The smallest one, where
-    ratios spread most and runs are cheap, has three times as many runs at `paper`.
+    At the dimension of the figures they are among the runs of Figure 2(b).
     """
     at = size(scale)
     if d == at.d:
@@ -140,24 +151,24 @@ def degree_runs(scale: Scale, seed: int, d: int) -> list[Cell]:
             Run("degrees", d, d, d // 2, "relu", run=i, test=at.test, seed=seed),
             cost=(d / 24) ** 4 * 0.4,
         )
-        for i in range(at.runs * (3 if scale == "paper" and d == min(at.degrees) else 1))
+        for i in runs_for_limits(at, "degrees", d, at.runs)
     ]
 
 
 def size_runs(scale: Scale, seed: int, d: int, *, rescale: bool = False) -> list[Cell]:
-    """The point n = 1.5 d^2, l = d at dimension d, with two widths and two ridges."""
+    """The point n = 1.5 d^2, l = d at dimension d, with two widths and two ridges.
+
+    Prompts of one norm (`rescale`) are drawn for the usual number of runs, the first of the others.
+    """
     at = size(scale)
+    runs = range(at.size_runs) if rescale else runs_for_limits(at, "size", d, at.size_runs)
     return [
         run(
             Run("size", d, d, d // 2, "relu", run=i, test=at.test, rescale=rescale, seed=seed),
             cost=(d / 24) ** 4 / 4,
         )
-        for i in range(at.size_runs * _more_runs(at, d))
+        for i in runs
     ]
-
-
-def _more_runs(at: Size, d: int) -> int:
-    return RUNS_AT_LARGER if d in at.larger else 1
 
 
 def sign_runs(scale: Scale, seed: int, *, rescale: bool) -> list[Cell]:
@@ -187,7 +198,25 @@ def linear_runs(scale: Scale, seed: int, d: int) -> list[Cell]:
             Run("linear", d, d, d // 2, "linear", run=i, test=at.test, seed=seed),
             cost=(d / 24) ** 4 / 16,
         )
-        for i in range(2 * at.size_runs * _more_runs(at, d))
+        for i in runs_for_limits(at, "linear", d, 2 * at.size_runs)
+    ]
+
+
+def nonlinear_runs(scale: Scale, seed: int, d: int) -> list[Cell]:
+    """Linear attention on a ReLU target, with and without an intercept.
+
+    The runs of `size` fit these models as well, and serve where no more runs are asked for.
+    """
+    at = size(scale)
+    runs = runs_for_limits(at, "intercept", d, 0)
+    if not runs:
+        return size_runs(scale, seed, d)
+    return [
+        run(
+            Run("intercept", d, d, d // 2, "relu", run=i, test=at.test, seed=seed),
+            cost=(d / 24) ** 4 / 8,
+        )
+        for i in runs
     ]
 
 
@@ -219,26 +248,26 @@ def law_numbers() -> Cell:
 
 
 def cells(scale: Scale, seed: int) -> Sequence[Cell]:
-    """All cells of the study."""
+    """All cells of the study, each of them once."""
     at = size(scale)
     targets: tuple[TargetName, ...] = ("relu", "tanh")
     others: tuple[PanelName, ...] = ("width", "ridge")
-    return list(
-        chain(
-            [law_numbers(), *reductions(seed), *distances(scale, seed)],
-            *(panel_runs("n", scale, seed, target=target) for target in targets),
-            (panel_laws("n", scale, seed, target=target) for target in targets),
-            *(panel_runs("length", scale, seed, alpha=alpha) for alpha in LENGTHS),
-            (panel_laws("length", scale, seed, alpha=alpha) for alpha in LENGTHS),
-            *(panel_runs(panel, scale, seed) for panel in others),
-            (panel_laws(panel, scale, seed) for panel in others),
-            [degree_laws(scale, seed)],
-            *(size_runs(scale, seed, d) for d in limit_dimensions(scale)),
-            (size_laws(scale, seed, d) for d in limit_dimensions(scale)),
-            size_runs(scale, seed, at.dimensions[1], rescale=True),
-            *(sign_runs(scale, seed, rescale=rescale) for rescale in (False, True)),
-            *(linear_runs(scale, seed, d) for d in limit_dimensions(scale)),
-            (linear_laws(scale, seed, d) for d in limit_dimensions(scale)),
-            *(degree_runs(scale, seed, d) for d in (*at.degrees, *at.larger)),
-        )
+    planned = chain(
+        [law_numbers(), *reductions(seed), *distances(scale, seed)],
+        *(panel_runs("n", scale, seed, target=target) for target in targets),
+        (panel_laws("n", scale, seed, target=target) for target in targets),
+        *(panel_runs("length", scale, seed, alpha=alpha) for alpha in LENGTHS),
+        (length_laws(scale, seed, alpha) for alpha in LENGTHS),
+        *(panel_runs(panel, scale, seed) for panel in others),
+        (panel_laws(panel, scale, seed) for panel in others),
+        [degree_laws(scale, seed)],
+        *(size_runs(scale, seed, d) for d in at.dimensions),
+        (size_laws(scale, seed, d) for d in at.dimensions),
+        size_runs(scale, seed, at.dimensions[1], rescale=True),
+        *(sign_runs(scale, seed, rescale=rescale) for rescale in (False, True)),
+        *(linear_runs(scale, seed, d) for d in at.dimensions),
+        *(nonlinear_runs(scale, seed, d) for d in at.dimensions),
+        (linear_laws(scale, seed, d) for d in at.dimensions),
+        *(degree_runs(scale, seed, d) for d in at.degrees),
     )
+    return list(dict.fromkeys(planned))

@@ -1,9 +1,11 @@
 """What a panel fits: models, sample sizes and ridges, given by ratios that do not depend on d.
 
 Figure 1 varies n (panel `n`); Figure 2 varies l (`length`), m (`width`) and m with the ridge
-(`ridge`). `size` repeats two widths and two ridges at several d, `linear` does so for linear
-attention alone and `sign` for an activation outside Theorem 3. `degrees` has some widths of
-`width` with equivalent models of every degree, for the laws that predict how far apart they are.
+(`ridge`). `size` repeats two widths and two ridges at several d, `linear` and `intercept` do so for
+linear attention alone, without and with an intercept, and `sign` for an activation outside Theorem
+3. `degrees` has some widths of `width`, for simulation at several d and for the laws that predict
+how far apart transformers and equivalent models of every degree are. `length-degrees` is the grid
+of `length` with such predictions at every l; only laws are asked for it.
 The law's n/d^2 is n/(d (d+1)) at finite d, so n is that multiple of d (d + 1).
 """
 
@@ -19,7 +21,18 @@ from attnlab.random.models.transformer import EquivalentModel, RandomTransformer
 from attnlab.random.problem import SingleIndexRegression
 from attnlab.random.theory.law import samples
 
-PanelName = Literal["n", "length", "width", "ridge", "size", "linear", "sign", "degrees"]
+PanelName = Literal[
+    "n",
+    "length",
+    "length-degrees",
+    "width",
+    "ridge",
+    "size",
+    "linear",
+    "intercept",
+    "sign",
+    "degrees",
+]
 PANELS: tuple[PanelName, ...] = get_args(PanelName)
 TargetName = Literal["relu", "tanh", "linear"]
 TARGETS: tuple[TargetName, ...] = ("relu", "tanh", "linear")
@@ -29,6 +42,7 @@ PSIS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5, 2.0, 3.0)
 LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 RIDGES = (1e-8, 1e-4, 1e-2, 0.1, 1.0, 10.0)
 DEGREES = (1, 2, 4)
+PREDICTS_EVERY_DEGREE: tuple[PanelName, ...] = ("degrees", "length-degrees")
 DEGREE_PSIS = (0.25, 0.5, 1.5, 3.0)  # of `PSIS`, and away from the peak at m = n
 ACTIVATIONS = ("relu", "tanh")
 TAU, SMALL = 1.5, 1e-8
@@ -54,7 +68,7 @@ def grid(panel: PanelName, problem: SingleIndexRegression) -> Grid:
         case "n":
             sizes = [samples(problem, tau) for tau in TAUS]
             return Grid([*LINEAR, *_models([square], both)], sizes, [SMALL])
-        case "length":
+        case "length" | "length-degrees":
             return Grid([*LINEAR, *_models([square], both)], [n], [SMALL])
         case "width":
             return Grid(_models([width_at(n, psi) for psi in PSIS], both), [n], [SMALL])
@@ -69,6 +83,8 @@ def grid(panel: PanelName, problem: SingleIndexRegression) -> Grid:
             return Grid([*LINEAR, *_models(widths, low)], [n], [*SIZE_RIDGES])
         case "linear":
             return Grid([LinearAttention()], [n], [*SIZE_RIDGES])
+        case "intercept":
+            return Grid([*LINEAR], [n], [*SIZE_RIDGES])
         case "sign":
             widths = [width_at(n, psi) for psi in SIZE_PSIS]
             return Grid(_models(widths, {"sign": (1,)}), [n], [*SIZE_RIDGES])

@@ -10,7 +10,8 @@ FIGURE_1 = (
         "Figure 1(a)",
         "figure",
         "Error against n for a ReLU target, d = 80, l = d, k = d/2, m = d², λ = 1e-8: the "
-        "equivalent models lie on the curves of the ReLU and the tanh transformer.",
+        "equivalent models, of a degree that is not given, lie on the curves of the ReLU and the "
+        "tanh transformer.",
         ("theorem-3-fig-1a",),
         ("refinement-fig-1a", "constant-predictor"),
     ),
@@ -33,7 +34,8 @@ FIGURE_1 = (
         "figure-1-match",
         "Section 4, on Figure 1",
         "sentence",
-        "The errors of the equivalent models match those of the transformers.",
+        "The errors of the equivalent models match those of the transformers; the text gives no "
+        "degree.",
         ("theorem-3-fig-1a", "theorem-3-fig-1b"),
     ),
     Statement(
