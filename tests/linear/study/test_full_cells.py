@@ -68,9 +68,7 @@ def test_many_starts_have_a_row_for_every_matrix_and_one_best_start():
     ]
     assert sum(row.best for row in rows) == 4
     assert all(0 < row.diagonal < 1 for row in rows)
-    with pytest.raises(
-        UserError, match=r"^laws must name one noise law, got 'uniform:1 "
-    ):
+    with pytest.raises(UserError, match=r"^laws must name one noise law, got 'uniform:1 "):
         ManyStarts(laws="uniform:1 uniform:2")
 
 
