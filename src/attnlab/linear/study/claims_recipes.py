@@ -258,7 +258,7 @@ CLAIMS = (
         "The algorithm that DIAG finds uses momentum and a rescaling: trained without one of them, "
         "a diagonal network of four layers is worse (U(0,5)).",
         _each_part,
-        ("recipes", "heads"),
+        ("heads", "recipes"),
     ),
     Claim(
         "found-algorithm-together",

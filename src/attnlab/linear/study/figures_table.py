@@ -1,4 +1,4 @@
-"""Table 1 as a coloured table, the gain from more heads, and ADARR without inverses.
+"""Table 1 as a coloured table, what heads and single omegas gain, and ADARR without inverses.
 
 Source: Vladymyrov et al. (arXiv 2402.14180). Colours compare our losses with the paper's. The
 paper's values, standard errors and the loss of Bayes are in the table of the figure.
@@ -99,12 +99,18 @@ def draw_table(rows: Rows) -> Drawn:
 
 
 def heads_rows(view: View) -> Rows:
-    """The losses of one head and of free omegas by depth."""
-    names = {"DIAG": "one head", "DIAG, free omegas": "free omegas (two heads or more)"}
+    """The losses of one head, of free omegas, and of these without one omega, by depth."""
+    names = {
+        "DIAG": "one head",
+        "DIAG, free omegas": "free omegas (two heads or more)",
+        "DIAG without momentum": "free omegas without ω_xy",
+        "DIAG without rescaling": "free omegas without ω_yy",
+    }
     return [
         {"noise": law_name(law), "heads": name, "layers": layers, "loss": shown(loss.value)}
         for law in results.laws_with(view, "DIAG, free omegas")
         for model, name in names.items()
+        if results.cells_of(model, law, view)
         for layers, loss in results.by_depth(view, model, law).items()
     ]
 
@@ -120,7 +126,9 @@ def draw_heads(rows: Rows) -> Drawn:
             .encode(
                 x=alt.X("layers:Q", title="layers", axis=alt.Axis(tickMinStep=1, format="d")),
                 y=alt.Y("loss:Q", title="adjusted loss", scale=log_scale()),
-                color=alt.Color("heads:N", title=None),
+                color=alt.Color(
+                    "heads:N", title=None, legend=alt.Legend(labelLimit=240, orient="bottom")
+                ),
                 tooltip=[
                     alt.Tooltip("heads:N"),
                     alt.Tooltip("layers:Q"),
@@ -171,8 +179,9 @@ FIGURES = (
     ),
     Figure(
         "heads",
-        "One head against free omegas",
-        "DIAG with one head obeys ω_xx ω_yy = ω_xy ω_yx; free omegas need two heads or more.",
+        "One head, free omegas, and free omegas without one of them",
+        "DIAG with one head obeys ω_xx ω_yy = ω_xy ω_yx; free omegas need two heads or more. "
+        "Networks without ω_xy have no momentum, those without ω_yy no rescaling of y.",
         heads_rows,
         draw_heads,
     ),
