@@ -67,6 +67,7 @@ ABLATED = ("DIAG without momentum", "DIAG without rescaling")
 U5, TWO, THREE = "uniform:5", *CATEGORICAL
 WIDE = {U5: 10.0, TWO: 6.0, THREE: 8.0}  # profiles that reach far beyond the trained range
 DEEPEST = DEPTHS[-1]
+EVALUATIONS = 40  # cells of 25 evaluations of GD++ without noise
 TEN = 10  # layers within which the paper says that linear transformers converge
 
 
@@ -189,9 +190,9 @@ def noiseless(scale: Scale) -> Cell:
 
 def noiseless_evaluations(scale: Scale, seed: int) -> list[Cell]:
     """Evaluations of GD++ without noise, as the paper makes them; `quick` has none."""
-    parts = range(0 if scale == "quick" else 10)
+    parts = range(0 if scale == "quick" else EVALUATIONS)
     return [
-        evaluations_without_noise(NoiselessEvaluations(part=part, seed=seed), cost=100.0)
+        evaluations_without_noise(NoiselessEvaluations(part=part, seed=seed), cost=40.0)
         for part in parts
     ]
 

@@ -57,11 +57,11 @@ class NoiselessEvaluations:
     """Number of tokens in the context."""
     depth: int = 7
     """Number of layers of the deepest network."""
-    starts: int = 16
+    starts: int = 8
     """New layers that are tried in each place."""
     sequences: int = 100_000
     """Sequences of one evaluation."""
-    evaluations: int = 100
+    evaluations: int = 25
     """Number of evaluations."""
     part: int = 0
     """Number of this cell among those with the same networks and other sequences."""
