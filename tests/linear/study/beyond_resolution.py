@@ -6,7 +6,7 @@ Each entry maps r, in the unit of the claim, to changes of the rows (`rows.chang
 from collections.abc import Callable
 
 from attnlab.linear.study import claims_tuned, grids
-from attnlab.linear.study.claims_models import CONVERGED
+from attnlab.linear.study.claims_layers import CONVERGED
 from attnlab.linear.study.claims_noiseless import LINE
 from attnlab.linear.study.table_1 import COMPARED, PAPER, UNIFORM
 from tests.linear.study.rows import (
@@ -86,22 +86,27 @@ def _still_falling(r: float) -> Changes:
     """Networks of ten layers below those of nine, by more than the line."""
 
     def value(config, row):
-        worse = 1 + 0.2 * config.run
-        nine = worse * network_value("DIAG", config.noise, grids.TEN - 1)
+        nine = network_value("DIAG", config.noise, grids.TEN - 1)
         return (1 - CONVERGED - 2 * r) * nine
 
     return losses("training", lambda c, row: row.layers == grids.TEN, value)
 
 
 def _seldom(r: float) -> Changes:
-    """Fewer evaluations than the line by twice the resolution show at most a printed loss."""
-    share = max(LINE - 2 * r, 0.0)
+    """No evaluation shows a printed loss of five layers, where the line less 2 r is below 0."""
+    assert 2 * r > LINE
+    larger = lambda c, row: {"mean": 1e9} if row.layers == 5 else {}  # noqa: E731
+    return [("noiseless_evaluations", larger)]
 
-    def change(config, row):
-        few = row.evaluation < share * config.evaluations
-        return {} if few or row.layers != 5 else {"mean": 1.0}
 
-    return [("noiseless_evaluations", change)]
+def _spread(r: float) -> Changes:
+    """Evaluations of three layers that are above the printed loss by twice the factor r."""
+    return [
+        (
+            "noiseless_evaluations",
+            lambda c, row: {"mean": 2 * r * PAPER["GD++", row.layers, UNIFORM[0]]},
+        )
+    ]
 
 
 def _full_below_diag(r: float, low: float, high: float) -> Changes:
@@ -146,8 +151,13 @@ BEYOND: dict[str, Callable[[float], Changes]] = {
     "table-1-diag": lambda r: losses(
         "training", of_family("diag", 4), lambda c, row: to_paper(1 + 2 * r, c, row)
     ),
-    "table-1-noiseless": _seldom,
-    "table-1-noiseless-others": _seldom,
+    "table-1-noiseless": _spread,
+    "noiseless-evaluations": _seldom,
+    "table-1-noiseless-others": lambda r: losses(
+        "full_evaluation",
+        lambda c, row: c.noise == UNIFORM[0] and row.layers == 4,
+        lambda c, row: to_paper(1 + 2 * r, c, row),
+    ),
     "table-1-axis": lambda r: losses(
         "reference", lambda c, row: row.layers == 4, lambda c, row: to_paper(1 + 2 * r, c, row)
     ),

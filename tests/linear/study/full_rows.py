@@ -1,6 +1,7 @@
 """Invented results of the cells about FULL: the paper's losses, weights near a diagonal."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import partial
 
 from attnlab.linear.study import grids, grids_full
@@ -8,9 +9,11 @@ from attnlab.linear.study.questions_ablation import LEVELS, AblationRow
 from attnlab.linear.study.questions_full import (
     FullEvaluation,
     FullLossRow,
+    StartRow,
     StructureRow,
     TrainedNetworkRow,
 )
+from attnlab.linear.study.table_1 import PAPER
 
 
 def _rows(network: Callable, config, depths, starts, steps, model="FULL") -> list[FullLossRow]:
@@ -98,6 +101,14 @@ def _structure(depths: Sequence[int], starts: int) -> list[StructureRow]:
     ]
 
 
+def _many_starts(config) -> list[StartRow]:
+    loss = PAPER["FULL", config.depth, config.laws]
+    return [
+        StartRow(**asdict(row), loss=loss, error=0.004 * loss, samples=config.fresh)
+        for row in _structure([config.depth], config.starts)
+    ]
+
+
 def _ablation(config) -> list[AblationRow]:
     found = [("loss", None, 0.06), ("momentum", None, 0.8), ("rescaling", None, 3.0)]
     found += [("factor", sigma, 1.1 - 0.08 * sigma) for sigma in LEVELS]
@@ -110,6 +121,6 @@ def makers(network: Callable) -> dict[str, Callable]:
         "linear_full": partial(_training, network),
         "linear_full_evaluation": partial(_evaluation, network),
         "linear_full_structure": lambda config: _structure(range(1, 8), 5),
-        "linear_full_starts": lambda config: _structure([config.depth], config.starts),
+        "linear_full_starts": _many_starts,
         "linear_ablation": _ablation,
     }

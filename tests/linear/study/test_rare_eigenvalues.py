@@ -67,18 +67,16 @@ def test_the_share_that_a_network_misses_is_one_less_its_spectral_form(seed):
     np.testing.assert_allclose(missing_share(network, s), expected, atol=1e-12)
 
 
-def test_the_mean_of_evaluations_is_the_integral_over_the_eigenvalues(seed):
-    """Few layers and a narrow spectrum: the mean over all evaluations has a law that is known."""
+def test_evaluations_are_the_same_twice_and_other_parts_have_other_sequences(seed):
     config = NoiselessEvaluations(
-        d=2, n=12, depth=FIRST, starts=2, sequences=400, evaluations=60, seed=seed
+        d=2, n=12, depth=FIRST, starts=2, sequences=400, evaluations=6, seed=seed
     )
     rows = compute_noiseless.evaluations(config).rows
     assert {(row.layers, row.rarest) for row in rows} == {(FIRST, cut) for cut in CUTS}
     assert compute_noiseless.evaluations(config).rows == rows
     other = compute_noiseless.evaluations(replace(config, part=1)).rows
     assert other[0].mean != rows[0].mean
-    sizes = {cut: [row.mean for row in rows if row.rarest == cut] for cut in CUTS}
-    assert all(len(means) == config.evaluations and min(means) > 0 for means in sizes.values())
+    assert len(rows) == config.evaluations * len(CUTS)
 
 
 def test_an_evaluation_has_the_mean_of_the_law(monkeypatch, seed):

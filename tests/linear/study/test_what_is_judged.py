@@ -192,12 +192,20 @@ def test_an_omega_that_training_does_not_need_refutes_the_algorithm(family):
     assert entry_of("found-algorithm").verdict == "holds"
     assert entry_of("found-algorithm", ("training", as_good)).verdict == "fails"
     assert entry_of("found-algorithm", ("training", tail)).verdict == UNDECIDED
+    assert entry_of("found-algorithm", ("training", as_good), scale="quick").verdict == UNDECIDED
+
+
+def test_five_starts_of_a_recipe_that_diverge_miss_the_printed_loss():
+    gone = fields("full_evaluation", lambda c, r: c.recipe == "paper", loss=None, error=None)
+    assert entry_of("full-paper-recipe", gone).verdict == "fails"
 
 
 def test_more_starts_of_figure_4_take_the_place_of_the_shipped_ones():
     paper = invented_rows.invented("paper")
     off = [("full_structure", lambda c, r: {"diagonal": 0.1})]
     assert judged("near-diagonal", invented_rows.changed(paper, *off)).verdict == "holds"
+    stuck = [("full_starts", lambda c, r: {"diagonal": 0.1, "loss": 0.2} if r.start > 3 else {})]
+    assert judged("near-diagonal", invented_rows.changed(paper, *off, *stuck)).verdict == "holds"
     light = [("full_starts", lambda c, r: {"diagonal": 0.4})]
     found = judged("near-diagonal", invented_rows.changed(paper, *light))
     assert found.verdict == "fails"

@@ -60,7 +60,7 @@ def test_a_run_that_lacks_a_dimension_has_no_limit_and_names_it(paper, claim, d)
     found = entry_of(claim, without(paper, d))
     assert found.verdict == UNDECIDED
     assert found.resolution is None
-    assert re.search(rf"(lacks|no result for) d = {d};", found.note)
+    assert re.search(rf"(lacks runs at|no result for) d = {d};", found.note)
     assert "--scale paper" in found.note
     assert "lacks" not in entry_of(claim, paper).note
 
@@ -69,7 +69,7 @@ def test_several_missing_dimensions_are_named(paper):
     for degree in (1, 2, 4):
         found = entry_of(f"theorem-3-degree-{degree}", without(paper, 30, 50))
         assert found.verdict == UNDECIDED
-        assert "lacks d = 30 and 50;" in found.note
+        assert "lacks runs at d = 30 and 50;" in found.note
     for claim in ("lu-icl", "lu-idg", "lu-nonlinear-target"):
         assert "no result for d = 30 and 50;" in entry_of(claim, without(paper, 30, 50)).note
 

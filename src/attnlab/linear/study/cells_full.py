@@ -15,6 +15,7 @@ from attnlab.linear.study.questions_full import (
     FullStructure,
     FullTraining,
     ManyStarts,
+    StartRow,
     StructureRow,
     TrainedNetworkRow,
 )
@@ -41,7 +42,7 @@ def run_structure(config: FullStructure) -> Outcome[StructureRow]:
     return compute_full.structure(config)
 
 
-def run_many_starts(config: ManyStarts) -> Outcome[StructureRow]:
+def run_many_starts(config: ManyStarts) -> Outcome[StartRow]:
     from attnlab.linear.study import compute_full
 
     return compute_full.structure_of_many(config)
@@ -96,7 +97,7 @@ full_training = CellKind(
 many_starts = CellKind(
     "linear_full_starts",
     ManyStarts,
-    StructureRow,
+    StartRow,
     run_many_starts,
     device="gpu",
     needs=needs_of_training,

@@ -18,7 +18,6 @@ from attnlab.stats import LEVEL, Estimate, normal_threshold
 
 SOURCE = "Vladymyrov et al., Section 6"
 CLOSE = 0.02  # our threshold for "close to"
-CONVERGED = 0.05  # our threshold for "converged": what the last layer may still gain
 HEADS_LAWS = (grids.U5, grids.TWO)  # on which DIAG with free omegas is trained
 
 
@@ -241,56 +240,6 @@ def _iterations(view: View) -> Judgement:
     )
 
 
-def _tenth_gain(view: View, law: str) -> Estimate | None:
-    """The share of the loss of the best DIAG network of up to nine layers that a tenth one gains.
-
-    All are depths of one run, each grown from the one before. None where this scale has no such
-    run, or ten layers have a heavy tail.
-    """
-    cells = grids.ten_layers(law, view.scale, view.seed)
-    rows = [row for cell in cells for row in view.rows(cell) if row.read == row.layers]
-    losses = {row.layers: results.loss_of(row) for row in rows}
-    steady = {depth: loss for depth, loss in losses.items() if results.steady(loss)}
-    if grids.TEN not in steady:
-        return None
-    last = steady.pop(grids.TEN)
-    before = min(steady.values(), key=lambda loss: loss.value)
-    gap, error = results.difference(before, last)
-    return Estimate(gap / before.value, error / before.value)
-
-
-def _few_layers(view: View) -> Judgement:
-    found = {law_name(law): _tenth_gain(view, law) for law in LAWS[1:]}
-    gains = {name: gain for name, gain in found.items() if gain is not None}
-    if not gains:
-        return results.open_until("no network of ten layers at this scale", "standard")
-    # Converged up to the line, still falling beyond it, or neither.
-    ended = [n for n, g in gains.items() if g.value + MARGIN * g.standard_error <= CONVERGED]
-    falling = [n for n, g in gains.items() if g.value - MARGIN * g.standard_error > CONVERGED]
-    most = len(found) / 2
-    verdict: Verdict = UNDECIDED
-    if len(ended) > most:
-        verdict = "holds"
-    elif len(falling) > most:
-        verdict = "fails"
-    deciding = falling if verdict == "fails" else ended
-    margins = [MARGIN * gains[name].standard_error for name in deciding]
-    shown = [f"{name} {gain.value:+.1%}" for name, gain in gains.items()]
-    return Judgement(
-        verdict,
-        f"a tenth layer of DIAG gains at most {CONVERGED:.0%} on {len(ended)} of {len(found)} "
-        f"noise laws: {', '.join(shown)}",
-        "converged in fewer than ten layers on most of them",
-        f"ten layers are below the best of up to nine by at most {CONVERGED:.0%}, our line, with "
-        f"{MARGIN:g} standard errors added",
-        "DIAG is trained to its optimum, so that what training did not find cannot look like "
-        "convergence. No FULL network has more than eight layers."
-        + (f" {results.left_open(view)}" if verdict == UNDECIDED else ""),
-        **results.trained_evidence(view),
-        resolution=Resolution(max(margins, default=math.inf), CONVERGED, "of the loss"),
-    )
-
-
 CLAIMS = (
     Claim(
         "gd-is-constrr",
@@ -340,13 +289,5 @@ CLAIMS = (
         "Without inverses ADARR needs about 100 gradient steps.",
         _iterations,
         ("iterations",),
-    ),
-    Claim(
-        "fewer-than-ten-layers",
-        SOURCE,
-        "Linear transformers typically converge in fewer than ten layers: on most noise laws a "
-        "tenth layer of DIAG gains next to nothing.",
-        _few_layers,
-        ("fig-1", "iterations"),
     ),
 )

@@ -13,11 +13,19 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
-from attnlab.lab.study import NO_SCALE, UNDECIDED, Claim, Judgement, Resolution, Verdict, View
+from attnlab.lab.study import (
+    NO_SCALE,
+    UNDECIDED,
+    Claim,
+    Judgement,
+    Missing,
+    Resolution,
+    Verdict,
+    View,
+)
 from attnlab.linear.study import full_results, grids, grids_full, results
 from attnlab.linear.study.claims_full import no_full_network
 from attnlab.linear.study.claims_table_cells import (
-    LARGEST,
     SLIGHT,
     TableCell,
     allowance,
@@ -60,7 +68,7 @@ def _papers_recipe(recipe: str, model: str, view: View) -> Judgement:
     line = (1 + SLIGHT) * cell.target + rounding(cell.paper)
     excess = Estimate(ours.value - line, ours.standard_error)
     verdict: Verdict = UNDECIDED
-    if results.steady(ours) and results.clearly_positive(excess):
+    if not math.isfinite(ours.value) or (results.steady(ours) and results.clearly_positive(excess)):
         verdict = "fails"
     elif results.steady(ours) and results.clearly_negative(excess):
         verdict = "holds"
@@ -86,9 +94,14 @@ def _papers_recipe(recipe: str, model: str, view: View) -> Judgement:
         f"{note} {results.left_open(view)}" if verdict == UNDECIDED else note,
         **full_results.setting(rows, recipe),
         resolution=Resolution(
-            (line + MARGIN * ours.standard_error) / cell.target - 1, LARGEST, "of the printed loss"
+            (line + MARGIN * _known(ours)) / cell.target - 1, 2 * SLIGHT, "of the printed loss"
         ),
     )
+
+
+def _known(loss: Estimate) -> float:
+    """The standard error of a loss; one that overflows is far above every line."""
+    return loss.standard_error if math.isfinite(loss.standard_error) else 0.0
 
 
 def _from_diag(view: View) -> Judgement:
@@ -159,6 +172,13 @@ def _ablated(view: View) -> Ablated | None:
     return Ablated(found["loss"], tuple(found[name] for name in WITHOUT), factors, steps)
 
 
+def _ablated_if_stored(view: View) -> Ablated | None:
+    try:
+        return _ablated(view)
+    except Missing:
+        return None
+
+
 def _told_from_zero(parts: Sequence[Estimate]) -> Resolution:
     """How much of each difference chance could make up."""
     shares = (
@@ -174,19 +194,26 @@ def _each_part(view: View) -> Judgement:
     the omega.
     """
     depth = grids_full.RECIPE_DEPTH
-    whole = results.held(view, "DIAG", grids.U5).get(depth)
-    less = {model: results.held(view, model, grids.U5).get(depth) for model in grids.ABLATED}
-    found = {model: loss for model, loss in less.items() if loss is not None}
-    if whole is None or found.keys() != less.keys():
-        return results.open_until("no DIAG network trained without one of its omegas", "standard")
+    models = ("DIAG", *grids.ABLATED)
+    losses = {model: results.held(view, model, grids.U5).get(depth) for model in models}
+    found = {m: loss for m, loss in losses.items() if loss is not None and results.steady(loss)}
+    if len(found) < len(losses):
+        return results.open_until(
+            "no DIAG network trained without one of its omegas, or one with a heavy tail",
+            "standard" if view.scale == "quick" else "paper",
+        )
+    whole = found.pop("DIAG")
+    # A gap of a twentieth could be one between two training runs.
     gains = [results.log_ratio(loss, whole) for loss in found.values()]
+    beyond = [Estimate(gain.value - SLIGHT, gain.standard_error) for gain in gains]
     refuting = [gain for gain in gains if results.clearly_negative(gain)]
-    steady = all(map(results.steady, (whole, *found.values())))
-    verdict: Verdict = "fails" if refuting else UNDECIDED
-    if steady and all(map(results.clearly_positive, gains)):
+    verdict: Verdict = UNDECIDED
+    if refuting:
+        verdict = results.after_training(view, "fails")
+    elif all(map(results.clearly_positive, beyond)):
         verdict = "holds"
     named = ", ".join(f"{model.removeprefix('DIAG ')} {loss}" for model, loss in found.items())
-    seen = _ablated(view)
+    seen = _ablated_if_stored(view)
     beside = (
         f" Set to 0 in the DIAG network of the paper's recipe, they cost {seen.gains[0].value:.3g} "
         f"and {seen.gains[1].value:.3g}."
@@ -197,14 +224,18 @@ def _each_part(view: View) -> Judgement:
         verdict,
         f"{depth} layers on {law_name(grids.U5)}: DIAG {whole}, trained {named}",
         "a larger loss without ω_xy, and a larger loss without ω_yy",
-        f"by {MARGIN:g} standard errors, where each of these is at most {results.STEADY:.0%} of "
-        "its loss",
-        "ω_xy writes y into the inputs, from where momentum comes; ω_yy rescales y. The networks "
-        "without one of them may use the other three freely, which one head cannot; all were "
-        f"trained with the same effort, and the best of the runs is taken.{beside}"
-        + (f" {results.left_open(view)}" if verdict == UNDECIDED else ""),
+        f"a log ratio above {SLIGHT:g} by {MARGIN:g} standard errors, where each of these is at "
+        f"most {results.STEADY:.0%} of its loss",
+        "ω_xy writes y into the inputs, from where momentum comes and steps that adapt to the "
+        "noise; ω_yy rescales y. The networks without one of them may use the other three freely, "
+        "which one head cannot; all were trained with the same effort, and the best of the runs "
+        f"is taken.{beside}" + (f" {results.left_open(view)}" if verdict == UNDECIDED else ""),
         **results.trained_evidence(view),
-        resolution=_told_from_zero(refuting or gains),
+        resolution=Resolution(
+            max(MARGIN * each.standard_error for each in refuting or gains) + SLIGHT,
+            2 * SLIGHT,
+            "of the log ratio",
+        ),
     )
 
 
@@ -244,7 +275,11 @@ def _as_printed(claim: str, recipe: str, model: str) -> Claim:
         SOURCE,
         "Trained exactly as the paper says (rate 1e-4, 2,048 sequences, 200,000 steps, nothing "
         f"against divergence) the best of five starts of {model} ends at most 5% above the loss "
-        "that the paper prints.",
+        "that the paper prints, or the floor of GD++ where that is higher."
+        if model == "GD++"
+        else "Trained exactly as the paper says (rate 1e-4, 2,048 sequences, 200,000 steps, "
+        f"nothing against divergence) the best of five starts of {model} ends at most 5% above "
+        "the loss that the paper prints.",
         partial(_papers_recipe, recipe, model),
         ("recipes",),
         ours=True,
@@ -255,8 +290,9 @@ CLAIMS = (
     Claim(
         "found-algorithm",
         "Vladymyrov et al., Abstract",
-        "The algorithm that DIAG finds uses momentum and a rescaling: trained without one of them, "
-        "a diagonal network of four layers is worse (U(0,5)).",
+        "The algorithm that DIAG finds uses ω_xy, from which momentum and adaptive steps come, and "
+        "the rescaling ω_yy: trained without one of them, diagonal networks of four layers are "
+        "worse (U(0,5)).",
         _each_part,
         ("heads", "recipes"),
     ),

@@ -26,6 +26,7 @@ from attnlab.linear.study.questions_full import (
     FullStructure,
     FullTraining,
     ManyStarts,
+    StartRow,
     StructureRow,
     TrainedNetworkRow,
 )
@@ -160,24 +161,27 @@ def structure(config: FullStructure) -> Outcome[StructureRow]:
     )
 
 
-def structure_of_many(config: ManyStarts) -> Outcome[StructureRow]:
+def structure_of_many(config: ManyStarts) -> Outcome[StartRow]:
     """Train networks from many starts and describe the matrices of each."""
     problem, law = NoisyRegression(config.d, config.n), parse_noise(config.laws)
     _, networks = _trained(config, problem, [law])
     tails = list(evaluate(networks, problem, law, config.fresh))
     worth = [math.inf if tail.cautious is None else tail.cautious for tail in tails]
-    return Outcome(
-        [
-            row
-            for start, tail in enumerate(tails)
-            for row in _structure_of(
-                jax.tree.map(lambda part, at=start: np.asarray(part[at]), networks),
-                start=start,
-                best=worth[start] == min(worth),
-                steady=tail.steady,
+    rows = []
+    for start, tail in enumerate(tails):
+        recorded = tail.record()
+        network = jax.tree.map(lambda part, at=start: np.asarray(part[at]), networks)
+        best = math.isfinite(worth[start]) and worth[start] == min(worth)
+        rows += [
+            StartRow(
+                **asdict(row),
+                loss=recorded["loss"],
+                error=recorded["standard_error"],
+                samples=tail.samples,
             )
+            for row in _structure_of(network, start=start, best=best, steady=tail.steady)
         ]
-    )
+    return Outcome(rows)
 
 
 def _structure_of(

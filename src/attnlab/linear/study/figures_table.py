@@ -110,8 +110,7 @@ def heads_rows(view: View) -> Rows:
         {"noise": law_name(law), "heads": name, "layers": layers, "loss": shown(loss.value)}
         for law in results.laws_with(view, "DIAG, free omegas")
         for model, name in names.items()
-        if results.cells_of(model, law, view)
-        for layers, loss in results.by_depth(view, model, law).items()
+        for layers, loss in results.held(view, model, law).items()
     ]
 
 

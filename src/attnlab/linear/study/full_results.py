@@ -16,7 +16,7 @@ import numpy as np
 from attnlab.lab.study import Missing, View
 from attnlab.linear.study import grids_full, results
 from attnlab.linear.study.claims_table_cells import LARGEST
-from attnlab.linear.study.questions_full import FullLossRow, StructureRow
+from attnlab.linear.study.questions_full import FullLossRow, StartRow, StructureRow
 from attnlab.linear.study.table_1 import PAPER
 from attnlab.stats import Estimate
 
@@ -43,7 +43,7 @@ def ready(view: View, law: str, depth: int) -> bool:
     return enough([row]) or as_good(row, law)
 
 
-def as_good(row: FullLossRow, law: str) -> bool:
+def as_good(row: FullLossRow | StartRow, law: str) -> bool:
     """Whether a network comes within a quarter of the paper's loss, without a heavy tail."""
     loss, paper = results.loss_of(row), PAPER.get(("FULL", row.layers, law))
     return paper is not None and results.steady(loss) and loss.value <= (1 + LARGEST) * paper
@@ -98,7 +98,7 @@ def structure(view: View, law: str, layers: int) -> list[StructureRow]:
     ]
 
 
-def many_starts(view: View) -> list[StructureRow]:
+def many_starts(view: View) -> list[StartRow]:
     """The same for the network of Figure 4 from twenty starts; empty where they are not stored."""
     try:
         cells = grids_full.figure_4_starts(view.scale, view.seed)

@@ -157,7 +157,7 @@ class StructureRow:
 class ManyStarts(FullTraining):
     """Networks of one law and depth from many starts; what is asked for is how P and Q are built.
 
-    The weights are not kept: the rows of the answer are those about the shipped networks.
+    The weights are not kept: the answer has the rows about shipped networks, with the losses.
     """
 
     laws: str = "categorical:1,3"
@@ -171,6 +171,15 @@ class ManyStarts(FullTraining):
         super().__post_init__()
         if len(self.laws.split()) != 1:
             raise UserError(f"laws must name one noise law, got {self.laws!r}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartRow(StructureRow):
+    """One matrix of a network of `ManyStarts`, with its loss, which is None if it diverged."""
+
+    loss: float | None
+    error: float | None
+    samples: int
 
 
 @dataclass(frozen=True)

@@ -341,6 +341,7 @@ APPENDIX = (
         "table",
         "The adjusted losses of three to seven layers without noise.",
         ("table-1-noiseless", "table-1-noiseless-others"),
+        ("noiseless-evaluations",),
     ),
     Statement(
         "table-1-ridges",

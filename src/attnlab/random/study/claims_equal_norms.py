@@ -54,7 +54,8 @@ def _rescaled(view: View) -> Judgement:
     d = grids.size(view.scale).dimensions[1]
 
     def runs_of(equal: bool) -> list[Cell]:
-        return grids.size_runs(view.scale, view.seed, d, rescale=equal)
+        runs = grids.size_runs(view.scale, view.seed, d, rescale=equal)
+        return runs[: grids.size(view.scale).size_runs]  # the same draws
 
     return _at_equal_norms(view, runs_of, ACTIVATIONS)
 

@@ -41,8 +41,12 @@ NAMED = 4  # points that a note lists by their names
 
 
 def allowed(point: Point) -> float:
-    """The largest log ratio of a match; without a prediction it is what is slight."""
-    return max(SLIGHT, min(abs(point.predicted or 0.0), SAME))
+    """The largest log ratio of a match, on the side of 0 where it is found.
+
+    What is slight is allowed on both sides, and what is predicted on its own side, up to `SAME`.
+    """
+    same_side = (point.predicted or 0.0) * point.ratio.value > 0
+    return max(SLIGHT, min(abs(point.predicted or 0.0), SAME)) if same_side else SLIGHT
 
 
 def refuted_from(point: Point) -> float:

@@ -59,12 +59,12 @@ def listed(sizes: Sequence[int]) -> str:
 
 
 def lacks(view: View, missing: Sequence[int]) -> str:
-    """The dimensions that a stored run lacks, and the command that computes them."""
+    """The dimensions at which a stored run lacks runs, and the command that computes them."""
     if not missing:
         return ""
     return (
-        f"This run lacks {listed(missing)}; 'attnlab reproduce random --scale {view.scale}' "
-        f"computes {'it' if len(missing) == 1 else 'these'}."
+        f"This run lacks runs at {listed(missing)}; 'attnlab reproduce random --scale "
+        f"{view.scale}' computes them."
     )
 
 

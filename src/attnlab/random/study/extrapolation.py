@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab.lab.study import Verdict
-from attnlab.random.study import results
 from attnlab.stats import Estimate, student_threshold
 
 
@@ -52,10 +51,20 @@ def extrapolated(
     norms = np.linalg.norm(scaled, axis=0)
     inverse = np.linalg.pinv(scaled / norms) / norms[:, None]
     found = inverse @ (np.array([point.value for point in points]) / errors)
-    freedom = results.freedom(points)
+    freedom = _freedom(np.square(inverse[0]), points)
     limit = Estimate(float(found[0]), float(np.linalg.norm(inverse[0])), freedom + 1)
     threshold = student_threshold(freedom, comparisons)
     return Extrapolated(limit, threshold)
+
+
+def _freedom(parts: np.ndarray, points: Sequence[Estimate]) -> int:
+    """Degrees of freedom behind a variance that is the sum of parts, one per point.
+
+    By Welch and Satterthwaite: (sum of the parts)² over the sum of part²/(n - 1), since dimensions
+    have different numbers of runs n. The point with most of the variance counts most.
+    """
+    own = np.maximum([(point.samples or 1) - 1 for point in points], 1)
+    return max(int(parts.sum() ** 2 / np.sum(parts**2 / own)), 1)
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ SIZES: dict[Scale, Size] = {
         # found there. Log ratios spread most at small d, where runs cost least: these numbers make
         # every limit known to a tenth, and cost less than a larger dimension would.
         limit_runs={
-            "size": {30: 60, 50: 160},
+            "size": {30: 60, 50: 160, 80: 25},
             "linear": {30: 200, 50: 400, 80: 160},
             "intercept": {30: 120, 50: 300, 80: 120},
             "degrees": {30: 60, 50: 40},
