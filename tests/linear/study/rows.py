@@ -132,7 +132,7 @@ def _network(model: str, config, depths: range) -> list[dict]:
 def _training(config) -> list:
     ended = {"iterations": 9, "stopped": "converged", "rounds_used": 0, "tail_holds": True}
     model = FAMILIES[config.family]
-    # Later runs are worse, and chosen by what they say; that of ten layers is as good as the first.
+    # Later runs are worse, and chosen by what they say; those of ten layers are alike.
     worse = 1.0 if config.depth == grids.TEN else 1 + 0.2 * config.run
     return [
         TrainedLossRow(

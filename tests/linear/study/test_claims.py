@@ -286,14 +286,6 @@ def test_layers_beyond_seven_decide_whether_a_network_has_converged(laws, share,
     assert f"{9 - len(laws)} of 9 noise laws" in str(found.measured)
 
 
-def test_a_run_that_is_worse_than_a_shallower_one_has_not_converged():
-    worse = dict.fromkeys(LAWS, 1.3)
-    stuck = changed(view(), deeper(worse, (1,)))
-    found = entry_of("fewer-than-ten-layers", stuck)
-    assert found.verdict == "undecided at this scale"
-    assert "another run is better" in str(found.measured)
-
-
 def test_a_heavy_tail_of_nine_layers_leaves_a_law_open():
     tail = ("training", lambda c, r: {"error": r.loss} if r.layers == grids.TEN - 1 else {})
     found = entry_of("fewer-than-ten-layers", changed(view(), tail))
