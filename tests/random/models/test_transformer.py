@@ -18,7 +18,8 @@ def test_a_narrower_model_has_the_leading_columns(seed):
     z = feature_noise(seed, 0, 300, TILE + 3)
     np.testing.assert_array_equal(feature_noise(seed, 0, 300, 5), z[:, :5])
     np.testing.assert_array_equal(feature_noise(seed, 130, 20, 5), z[130:150, :5])
-    assert not np.isin(wide, z).any()
+    # Numbers in float32 coincide by chance now and then; those of one stream would all do so.
+    assert np.isin(wide, z).mean() < 0.05
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 4])
