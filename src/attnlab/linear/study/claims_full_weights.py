@@ -97,13 +97,14 @@ def _figure_4(view: View) -> Figure4 | None:
     else:
         rows = [each for each in full_results.structure(view, law, layers) if each.steady]
         best = shipped if shipped.steady else None
-    if best is None or len({each.start for each in rows} | {best.start}) < 2:
+    starts = {each.start for each in rows}
+    if best is None or best.start not in starts or len(starts) < 2:
         return None
     evidence = dict(full_results.setting([shipped]))
     if evidence.get("differs"):
         loss = results.loss_of(best)
         evidence["differs"] += f", loss {loss} where the paper has {PAPER['FULL', layers, law]:g}"
-    return Figure4(rows, best.start, evidence) if best.start in {r.start for r in rows} else None
+    return Figure4(rows, best.start, evidence)
 
 
 def _more_starts(view: View) -> str:

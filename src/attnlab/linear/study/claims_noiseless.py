@@ -56,15 +56,16 @@ DEEP = tuple(depth for depth in DEPTHS if depth >= STEEP)
 class Printed:
     """A printed loss, and the evaluations of our networks on both sides of it.
 
-    `low` and `high` are the 5% and 95% quantiles of the evaluations of the network that has most of
-    them on the rarer side, and `below` counts those at most the printed value, for each of `CUTS`.
+    `below` counts those at most the printed value, for each of `CUTS`. `rarer` counts those on the
+    side that has fewer, of the network that has most there, and `low` and `high` are the 5% and 95%
+    quantiles of the evaluations of that network.
     """
 
     model: str
     depth: int
     value: float
     below: tuple[int, ...]
-    above: tuple[int, ...]
+    rarer: int
     low: float
     high: float
     evaluations: int
@@ -77,8 +78,7 @@ class Printed:
     @property
     def verdict(self) -> Verdict:
         """Whether a network has the value among its evaluations: not one in a hundred refutes."""
-        rarer = [min(pair) for pair in zip(self.below, self.above, strict=True)]
-        low, high = self.share(max(rarer))
+        low, high = self.share(self.rarer)
         return "holds" if low > LINE else "fails" if high < LINE else UNDECIDED
 
     @property
@@ -119,7 +119,7 @@ def _against(
     best = evaluated[rarer.index(max(rarer))]
     low, high = np.quantile(best, (0.05, 0.95)).tolist()
     number = min(map(len, evaluated))
-    return Printed(model, depth, value, tuple(below), tuple(above), low, high, number, comparisons)
+    return Printed(model, depth, value, tuple(below), max(rarer), low, high, number, comparisons)
 
 
 def _agrees(view: View) -> Judgement:

@@ -270,16 +270,13 @@ def _both_parts(view: View) -> Judgement:
 
 
 def _as_printed(claim: str, recipe: str, model: str) -> Claim:
+    floor = ", or the floor of GD++ where that is higher" if model == "GD++" else ""
     return Claim(
         claim,
         SOURCE,
         "Trained exactly as the paper says (rate 1e-4, 2,048 sequences, 200,000 steps, nothing "
         f"against divergence) the best of five starts of {model} ends at most 5% above the loss "
-        "that the paper prints, or the floor of GD++ where that is higher."
-        if model == "GD++"
-        else "Trained exactly as the paper says (rate 1e-4, 2,048 sequences, 200,000 steps, "
-        f"nothing against divergence) the best of five starts of {model} ends at most 5% above "
-        "the loss that the paper prints.",
+        f"that the paper prints{floor}.",
         partial(_papers_recipe, recipe, model),
         ("recipes",),
         ours=True,

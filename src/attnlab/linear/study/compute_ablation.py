@@ -16,6 +16,7 @@ from attnlab.linear.study.compute_full import shipped_networks
 from attnlab.linear.study.evaluation import sequence_losses
 from attnlab.linear.study.questions_ablation import LEVELS, WITHOUT, Ablation, AblationRow
 from attnlab.linear.training.fixed_sample import draw
+from attnlab.linear.training.starting_points import without
 from attnlab.stats import Estimate
 
 RECIPE = "paper-diag"
@@ -33,9 +34,8 @@ def ablation(config: Ablation) -> Outcome[AblationRow]:
         whole = sequence_losses(omegas, sample)
         rows = [_row("loss", None, whole)]
         for name, omega in WITHOUT.items():
-            zero = np.zeros_like(getattr(omegas, omega))
-            less = Omegas(**{**vars(omegas), omega: zero})
-            rows.append(_row(name, None, sequence_losses(less, sample) - whole))
+            less = sequence_losses(without(omegas, omega), sample)
+            rows.append(_row(name, None, less - whole))
         for sigma in LEVELS:
             fixed = draw(replace(problem, noise=Fixed(sigma)), key, config.sequences)
             states = jax.jit(jax.vmap(implicit_states, (None, 0)))(omegas, fixed.G)

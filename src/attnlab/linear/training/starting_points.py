@@ -60,7 +60,7 @@ def starting_points(
 
 def without(network: Omegas, omega: str) -> Omegas:
     """The network with one of its omegas set to 0 in every layer."""
-    return Omegas(**{**vars(network), omega: np.zeros(network.depth)})
+    return Omegas(**{**vars(network), omega: np.zeros_like(getattr(network, omega))})
 
 
 def ladders(
