@@ -51,7 +51,8 @@ def test_json_never_mixes_the_two(main, shipped):
     found = json.loads(main("claims", "tally", "--json").out)
     assert {entry["verdict"] for entry in found} == {"undecided at this scale"}
     run = {"scale": "standard", "device": "Abacus", "date": date}
-    assert found[1]["shipped"] == {"verdict": "holds", **run, "measured": 190.0}
+    kind = {"grade": "exact", "differs": "", "resolution": None}
+    assert found[1]["shipped"] == {"verdict": "holds", **run, "measured": 190.0, **kind}
     assert main("reproduce", "tally", "--no-report").code == 0
     own = {e["id"]: e for e in json.loads(main("claims", "tally", "--json").out)}
     assert (own["tally-total"]["verdict"], own["tally-total"]["scale"]) == ("holds", "quick")

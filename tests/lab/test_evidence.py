@@ -152,6 +152,9 @@ def test_a_part_of_a_scale_ships_and_decides_what_it_has(study, packed, tmp_path
         "device": machine()["processor"],
         "date": part.date,
         "measured": 190.0,
+        "grade": "exact",
+        "differs": "",
+        "resolution": None,
     }
     assert found["tally-total"].entry.scale == "standard"  # paper lacks cells of it
     seen = evidence_of(study).view(evidence_of(study).runs[0])

@@ -58,6 +58,9 @@ def test_a_claim_belongs_to_the_statement_of_its_own_id_before_any_other(study):
     assert several.statement_of("theorem-1") == "theorem-1"
     assert several.statement_of("open") == "sentence-1"  # which no other claim judges
     assert dataclasses.replace(study, statements=(earlier,)).statement_of("open") == "abstract"
+    figure = Statement("figure-2", "Figure 2", "figure", "So it is.", ("open", "rate", "theorem-1"))
+    both = dataclasses.replace(study, statements=(earlier, figure))
+    assert both.statement_of("open") == "figure-2"  # a result comes before a sentence
     assert several.statement_of("nothing") is None
 
 
@@ -68,6 +71,23 @@ def test_coverage_counts_what_is_decided_and_where(study):
     assert judged[0].as_dict()["verdicts"] == {"theorem-1": "holds", "rate": "holds"}
     check_statements(study)
     check_evidence(ledger(study, view()))
+
+
+def test_a_failing_claim_decides_a_statement_whose_other_claims_are_open(study):
+    refuted = a_claim("part", verdict="fails", grade="exact")
+    both = Statement("all", "Abstract", "sentence", "All of it.", ("part", "open"))
+    wider = dataclasses.replace(study, claims=(*CLAIMS, refuted), statements=(*STATEMENTS, both))
+    judged = judged_statements(wider, ledger(wider, view()))[-1]
+    assert (judged.covered, judged.as_stated, judged.by_shipped) == (True, True, False)
+
+
+@pytest.mark.parametrize("grade", ["paper's setting", "smaller setting"])
+def test_a_sampled_verdict_without_a_resolution_decides_nothing(study, grade):
+    differs = "d" if grade == "smaller setting" else ""
+    silent = a_claim("x", verdict="holds", grade=grade, differs=differs, resolution=None)
+    entry = judge(study, silent, view())
+    assert entry.verdict == "undecided at this scale"
+    assert "states no resolution" in entry.note
 
 
 @pytest.mark.parametrize("verdict", ["holds", "holds as corrected", "fails"])

@@ -27,19 +27,28 @@ class JudgedStatement:
 
     @property
     def covered(self) -> bool:
-        """Whether every claim that judges it is decided, here or by a shipped run."""
-        return bool(self.entries) and all(e.best.decided for e in self.entries)
+        """Whether it is decided, here or by a shipped run.
+
+        It is if all of its claims are, or if one of them fails: what is left cannot make it true.
+        """
+        return bool(self._deciding([entry.best for entry in self.entries]))
 
     @property
     def by_shipped(self) -> bool:
         """Whether that takes a shipped run."""
-        return self.covered and not all(e.decided for e in self.entries)
+        return self.covered and not self._deciding(self.entries)
 
     @property
     def as_stated(self) -> bool:
         """Whether it was judged exactly or at the paper's setting."""
-        grades = {entry.best.grade for entry in self.entries}
-        return self.covered and grades <= {"exact", "paper's setting"}
+        deciding = self._deciding([entry.best for entry in self.entries])
+        return bool(deciding) and {e.grade for e in deciding} <= {"exact", "paper's setting"}
+
+    def _deciding(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """The lines that decide it: all of them, or else those that fail, or none."""
+        if all(entry.decided for entry in entries):
+            return entries
+        return [entry for entry in entries if entry.verdict == "fails"]
 
     def as_dict(self) -> dict[str, Any]:
         """The statement as `attnlab statements --json` prints it."""
@@ -66,7 +75,7 @@ class Coverage:
 
     statements: int
     assertions: int  # statements that can be true or false
-    judged: int  # assertions whose claims are all decided
+    judged: int  # assertions whose claims are all decided, or of which one fails
     as_stated: int  # of these, exactly or at the paper's setting
     by_shipped: int = 0  # of the judged, those that some shipped run was needed for
 

@@ -94,6 +94,9 @@ class Shipped:
             "device": self.device,
             "date": self.date,
             "measured": self.entry.measured,
+            "grade": self.entry.grade,
+            "differs": self.entry.differs,
+            "resolution": dataclasses.asdict(seen) if (seen := self.entry.resolution) else None,
         }
 
 
@@ -188,12 +191,14 @@ def _checked(found: object) -> Judgement:
 def _resolved(found: Judgement) -> Judgement:
     """Nothing is decided by a check that could not have noticed what the statement is about.
 
-    The resolution of a refutation is what would have been noticed where it was refuted.
+    The resolution of a refutation is what would have been noticed where it was refuted. Only what
+    is exact, or has no grade, needs none.
     """
     seen = found.resolution
-    if found.verdict == UNDECIDED or seen is None or seen.suffices:
+    needed = found.grade not in (None, "exact")
+    if found.verdict == UNDECIDED or (seen.suffices if seen else not needed):
         return found
-    note = f"This run would have noticed {seen}."
+    note = f"This run would have noticed {seen}." if seen else "The check states no resolution."
     return dataclasses.replace(found, verdict=UNDECIDED, note=f"{found.note} {note}".strip())
 
 

@@ -162,12 +162,17 @@ class Study:
     def statement_of(self, claim: str) -> str | None:
         """The statement of the paper that a claim judges or stands beside.
 
-        Of several the one with the claim's own id is taken, or else the first that no other claim
-        judges, or else the first.
+        Of several the one with the claim's own id is taken, or else one that it judges, rather a
+        result than a sentence of the text, and of these the one that has the fewest claims.
         """
-        found = [each.id for each in self.statements if claim in (*each.claims, *each.beside)]
-        alone = [each.id for each in self.statements if each.claims == (claim,)]
-        return claim if claim in found else next(iter((*alone, *found)), None)
+
+        def far(statement: Statement) -> tuple[bool, bool, bool, bool, int]:
+            own = statement.claims
+            sentence = statement.kind == "sentence"
+            return statement.id != claim, claim not in own, own != (claim,), sentence, len(own)
+
+        found = [each for each in self.statements if claim in (*each.claims, *each.beside)]
+        return min(found, key=far).id if found else None
 
     def kind(self, name: str) -> CellKind:
         """The kind of cell of this name."""
