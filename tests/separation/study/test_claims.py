@@ -110,6 +110,7 @@ BROKEN = {
     "lemma-4.2-sign": [("regression", {"fire": 0.499})],
     "lemma-5.1": [("regression", {"exceed_exp0": 0.1})],
     "lemma-5.2": [("regression", {"fire": 0.499})],
+    "lemma-5.2-one-neuron": [("regression", {"fire": 0.499}), ("regression", {"fire": 0.501})],
     "lemma-5.3": [("regression", {"exceed_lin0": 0.1})],
     "lemma-5.4": [("regression", {"exceed_lin1": 0.1})],
     "lemma-4.1-entries": [
@@ -140,6 +141,7 @@ BROKEN = {
 FORMULAS = {
     "lemma-5.1": (grids_theory, "TAU", 1e-4),
     "lemma-5.2": (grids_theory, "TAU", 0.9),
+    "lemma-5.2-one-neuron": (grids_theory, "TAU", 0.47),  # φ_τ above 1/4 takes τ < 0.467 at n = 2
     "lemma-5.3": (claims_regression, "SURE", 10**12),
     "lemma-4.1-linear": (grids_theory, "LINEAR_C", {0: 1.4, 1: 2.0}),
 }

@@ -22,6 +22,7 @@ COLUMNS: dict[str, tuple[Kind, int]] = {
     "exceed_lin0": ("linear", 0),
     "exceed_lin1": ("linear", 1),
 }
+ABOVE = 0.25  # what φ_τ of one neuron passes in the proof of Lemma 5.2
 SURE = 10  # the degree of poly(n) that the bound has to pass at the largest n
 
 
@@ -76,6 +77,31 @@ def _fires(view: View) -> Judgement:
         "exact law: one neuron fires with probability 1/2, for every A",
         "Definition 3.7 leaves the constant C > 1 open; 2^-m is (δ/n)^(C ln 2), so that "
         "C = k/ln 2 serves δ/n^k.",
+        grade="exact",
+    )
+
+
+def _one_neuron(view: View) -> Judgement:
+    """φ_τ(<f_exp, y>) > 1/4 is the event <f_exp, y> > τ + 1/4.
+
+    The sum is never smaller in size than `lemma_4_2_softmax`, for every A. Where that is above
+    τ + 1/4 the event is that the sum is positive, and so is the event that the neuron fires.
+    """
+    passed = sizes.TAU + ABOVE
+    least = min(theory.lemma_4_2_softmax(n) for n in range(2, 2001))
+    fires = [view.row(cell).fire or 0.0 for cell in sizes.lemma_sweep()]
+    half = all(abs(fire - 0.5) < 1e-12 for fire in fires)
+    return Judgement(
+        "holds" if half and least > passed else "fails",
+        f"|⟨f_exp, y⟩| is at least {least:.4f} for every A and n ≥ 2, so that φ_τ of a positive "
+        f"sum is at least {least - sizes.TAU:.4f}; the sum is positive with probability 1/2 on all "
+        "data",
+        f"φ_τ above {ABOVE} with probability 1/2, with τ = {sizes.TAU}",
+        "worst case over all data; exact law on two-level data, to 1e-12",
+        f"The text leaves τ open. The sentence is true at every n ≥ 2 for τ below "
+        f"{least - ABOVE:.3f}, in the limit for τ below {1 - ABOVE}, and false for larger τ, since "
+        "no sum is above 1. It does not follow from |⟨f_exp, y⟩| ≥ 1/4 alone, which Lemma 4.2 "
+        "states: that gives φ_τ ≥ 1/4 − τ.",
         grade="exact",
     )
 
@@ -146,6 +172,12 @@ CLAIMS = (
         "For every A in D1, F_exp(A) > 0 with probability 1 − δ/poly(n).",
         _fires,
         ("fig-3a", "fig-3b"),
+    ),
+    Claim(
+        "lemma-5.2-one-neuron",
+        f"{PAPER}, proof of Lemma 5.2",
+        "For every A in D1, φ_τ(⟨f_exp, y_l⟩) > 1/4 with probability 1/2.",
+        _one_neuron,
     ),
     Claim(
         "lemma-5.3",

@@ -194,6 +194,15 @@ _LEMMAS = (
         claims=("lemma-5.2",),
     ),
     Statement(
+        "lemma-5.2-proof",
+        "Section 5.1, proof of Lemma 5.2",
+        "sentence",
+        "By parts 2 and 3 of Lemma 4.2, φ_τ(⟨f_exp, y_l⟩) > 1/4 with probability 1/2 for each l; "
+        "the l are independent, so that some l has this with probability 1 − (1/2)^m ≥ "
+        "1 − δ/poly(n).",
+        claims=("lemma-5.2-one-neuron", "lemma-5.2"),
+    ),
+    Statement(
         "lemma-5.3",
         "Section 5.2",
         "lemma",
