@@ -67,6 +67,9 @@ def shifted(resolution, *whens, field="icl", sign=1):
 
 
 def crossed(resolution, *whens, field="icl", sign=1):
-    """Log errors moved across the bound of the statement and twice the resolution beyond it."""
+    """Log errors moved to twice the resolution beyond the line of a statement about a sign.
+
+    The limit of such a resolution is how far the point that decides is from the line.
+    """
     factor = math.exp(sign * (resolution.limit + 2 * resolution.value))
     return [times(factor, "run", when, field) for when in whens]

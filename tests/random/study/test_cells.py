@@ -22,6 +22,7 @@ from attnlab.random.study.cells_checks import (
     numbers,
     reduction,
 )
+from attnlab.random.study.cells_conditional import Conditional, conditional
 
 SMALL = Run("size", 6, 6, 3, test=50)
 
@@ -40,6 +41,9 @@ SMALL = Run("size", 6, 6, 3, test=50)
         (laws, Laws(prompts=-1), "prompts must be an integer of at least 0, got -1"),
         (laws, Laws(panel="depth"), "panel must be one of"),
         (distance, Distance(prompts=1), "prompts must be an integer of at least 10, got 1"),
+        (conditional, Conditional(prompts=1), "prompts must be an integer of at least 2, got 1"),
+        (conditional, Conditional(directions=9), "directions must be an integer of at least 10"),
+        (conditional, Conditional(target="cosine"), "target must be one of"),
         (reduction, Reduction(d=0), "d must be an integer of at least 1, got 0"),
         (reduction, Reduction(length=0), "length must be an integer of at least 1, got 0"),
         (reduction, Reduction(prompts=0), "prompts must be an integer of at least 1, got 0"),
@@ -67,6 +71,9 @@ def test_bad_input_is_one_sentence(unchecked, kind, config, sentence):
         (laws, Laws(prompts=10**13), "The prompts"),
         (distance, Distance(d=100_000), "The prompts and directions"),
         (distance, Distance(prompts=10**11), "The prompts and directions"),
+        (conditional, Conditional(d=100_000), "The prompts and directions"),
+        (conditional, Conditional(prompts=10**11), "The prompts and directions"),
+        (conditional, Conditional(directions=10**11), "The prompts and directions"),
         (reduction, Reduction(d=10**6), "The prompts and weights"),
         (reduction, Reduction(length=10**9), "The prompts and weights"),
     ],

@@ -9,7 +9,13 @@ import math
 import pytest
 
 from attnlab.lab.ledger import ledger
-from attnlab.random.study import grids, study
+from attnlab.lab.study import NO_SCALE
+from attnlab.random.study import grids, results, study
+from attnlab.random.study.claims_length import MODELS
+from attnlab.random.study.claims_width import NARROW, WIDE
+from attnlab.random.study.comparisons import length_rows, samples_rows, width_rows
+from attnlab.random.study.panels import LENGTHS, TAUS
+from attnlab.stats import Estimate
 from tests.docs.tables import check_table
 from tests.lab.statement_checks import check_evidence, check_no_flip, check_statements
 from tests.random.study.changes import changed, crossed, fitted, shifted, table, times, to
@@ -32,6 +38,7 @@ FAILS = {  # in the limit laws, and at the sizes of the paper
     "fig-2b-falls-with-width",
     "fig-2b-moderate-overparameterisation",
 }
+CORRECTED = {"lemma-1"}
 ON_THE_LINE = {"fig-2a-mlp-gains-beyond"}  # the laws' smallest gain is about a slight one
 FIGURES = ("1a", "1b", "2a", "2b", "2c")
 UNDECIDED_AT_QUICK = {
@@ -82,6 +89,12 @@ def distance(statement, field="kurtosis"):
     return broken
 
 
+def conditional(seen, view):
+    """The law of a pre-activation given its prompt, off by twice the resolution."""
+    field = "kolmogorov" if "Kolmogorov" in seen.unit else "mean_square"
+    return [to("conditional", **{field: lambda row: getattr(row, field) + 2 * seen.value})]
+
+
 def strongest_at(psi):
     return lambda config, row: row.ridge == 10 and at_psi(psi)(config, row)
 
@@ -96,6 +109,7 @@ IN_FIGURE = {
 EVERY_DIMENSION = fitted("width", MLP), fitted("degrees", MLP)
 TWICE = {  # what is changed by twice the resolution of the claim: f(resolution, view) -> changes
     "lemma-1": distance("lemma-1"),
+    "lemma-1-conditional": conditional,
     "lemma-1-concentration": distance("lemma-1", "norm_variance"),
     "lemma-1-norms": lambda seen, view: [
         times(1 + 2 * seen.value, "gaussianity", lambda c, r: r.statement == "lemma-1", "kurtosis")
@@ -153,8 +167,8 @@ TWICE = {  # what is changed by twice the resolution of the claim: f(resolution,
     "best-lambda": lambda seen, view: crossed(
         seen, fitted("ridge", "relu", where=lambda c, r: r.ridge == 10)
     ),
-    "refinement-agrees": lambda seen, view: crossed(seen, drawn),
-    "refinement-idg": lambda seen, view: crossed(seen, drawn, field="idg"),
+    "refinement-agrees": lambda seen, view: shifted(seen, drawn),
+    "refinement-idg": lambda seen, view: shifted(seen, drawn, field="idg"),
     "law-in-rescaled-prompts": lambda seen, view: shifted(seen, rescaled),
 }
 
@@ -188,23 +202,61 @@ EXACT = {  # identities, and the laws by themselves: each change alone must be n
     "never-beats-linear": [times(0.9, "law_numbers", table("against linear"), "value")],
 }
 
-INVERSE_WIDTH = to("run", fitted("width", MLP), icl=lambda row: 1 / row.width)
+
+def slightly_better(seen, view):
+    """tanh better than linear attention by twice the resolution at every n of Figure 1(b)."""
+    tanh, linear = (samples_rows(view, "tanh", model) for model in ("tanh", "linear"))
+    gaps = {tanh[tau][0].n: results.log_ratio(tanh[tau], linear[tau]).value for tau in TAUS}
+    below = lambda row: row.icl * math.exp(-gaps[row.n] - 2 * seen.value)  # noqa: E731
+    return [to("run", fitted("n", "tanh", "tanh"), icl=below)]
+
+
+def falling(seen, view):
+    """From each length of Figure 2(a) to the next the error falls by twice the resolution."""
+    steps = {}
+    for i, alpha in enumerate(LENGTHS):
+        for model, rows in length_rows(view, alpha).items():
+            own = Estimate.of(math.log(row.icl) for row in rows).value
+            steps[model, alpha] = math.exp(-own - 2 * seen.value * i)
+
+    def change(config, row):
+        if config.panel != "length" or row.model not in MODELS:
+            return {}
+        return {"icl": row.icl * steps[row.model, config.length / config.d]}
+
+    return [("run", change)]
+
+
+def wide_better(seen, view):
+    """Every width above m = n better than the narrowest one by twice the resolution."""
+    gaps = {}
+    for model in MLP.split("|"):
+        rows = width_rows(view, model)
+        for psi in WIDE:
+            gap = results.log_ratio(rows[NARROW], rows[psi]).value
+            gaps[model, rows[psi][0].width] = math.exp(gap - 2 * seen.value)
+    wide = fitted("width", MLP, where=lambda config, row: (row.model, row.width) in gaps)
+    return [to("run", wide, icl=lambda row: row.icl * gaps[row.model, row.width])]
+
+
 SHORT = fitted("length", MLP, where=lambda config, row: config.length < config.d)
-HELD = {  # for claims that fail: rows on which they would hold
-    "fig-1b-little-gained": [
-        to(
-            "run",
-            fitted("n", "tanh|linear", "tanh"),
-            icl=lambda row: 1 - 0.03 * (row.model == "tanh"),
-        )
-    ],
-    "nonlinear-target-gains": [times(0.5, "run", fitted("n", "tanh", "tanh"))],
-    "fig-2a-falls-with-length": [
-        ("run", lambda config, row: {"icl": 1 / config.length} if config.panel == "length" else {})
-    ],
-    "fig-2a-mlp-needs-length": [times(3, "run", SHORT)],
-    "fig-2b-falls-with-width": [INVERSE_WIDTH],
-    "fig-2b-moderate-overparameterisation": [INVERSE_WIDTH],
+NARROWEST = fitted("width", MLP, where=at_psi(NARROW))
+HELD = {  # for claims that fail: rows that are past the line by twice the resolution
+    "fig-1b-little-gained": slightly_better,
+    "nonlinear-target-gains": lambda seen, view: crossed(seen, fitted("n", MLP, "tanh"), sign=-1),
+    "fig-2a-falls-with-length": falling,
+    "fig-2a-mlp-needs-length": lambda seen, view: crossed(seen, SHORT),
+    "fig-2b-falls-with-width": lambda seen, view: crossed(seen, NARROWEST),
+    "fig-2b-moderate-overparameterisation": wide_better,
+}
+
+# At d = 24 these stay open where the simulation contradicts the limit law: the dimension of the
+# figures lies between, and a smaller one refutes nothing.
+LEFT_TO_THE_FIGURES = {
+    "best-lambda",
+    "double-descent",
+    "fig-1-not-monotone",
+    "mlp-needs-width-or-ridge",
 }
 
 
@@ -219,14 +271,17 @@ def test_every_verdict_has_its_evidence(quick, paper):
 
 @pytest.mark.parametrize("claim", [claim.id for claim in study.claims])
 def test_rows_that_follow_the_laws_have_the_verdicts_of_the_laws(paper, claim):
-    expected = "fails" if claim in FAILS else "holds"
-    assert verdict(claim, paper) == (UNDECIDED if claim in ON_THE_LINE else expected)
+    assert verdict(claim, paper) == (UNDECIDED if claim in ON_THE_LINE else by_the_laws(claim))
+
+
+def by_the_laws(claim):
+    if claim in CORRECTED:
+        return "holds as corrected"
+    return "fails" if claim in FAILS else "holds"
 
 
 def at_quick(claim):
-    if claim in UNDECIDED_AT_QUICK:
-        return UNDECIDED
-    return "fails" if claim in FAILS else "holds"
+    return UNDECIDED if claim in UNDECIDED_AT_QUICK else by_the_laws(claim)
 
 
 @pytest.mark.parametrize("claim", [claim.id for claim in study.claims])
@@ -242,7 +297,8 @@ def test_a_departure_of_twice_the_resolution_is_noticed(request, scale, claim):
     if entry.decided:
         assert entry.resolution is not None
         broken = changed(view, *TWICE[claim](entry.resolution, view))
-        assert verdict(claim, broken) != "holds"
+        left_open = scale == "quick" and claim in LEFT_TO_THE_FIGURES
+        assert verdict(claim, broken) == (UNDECIDED if left_open else "fails")
 
 
 @pytest.mark.parametrize(
@@ -254,13 +310,20 @@ def test_a_broken_identity_or_law_is_noticed(paper, claim, change):
 
 
 @pytest.mark.parametrize("claim", sorted(HELD))
-def test_a_claim_that_fails_could_have_held(paper, claim):
-    assert verdict(claim, changed(paper, *HELD[claim])) == "holds"
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+def test_a_claim_that_fails_holds_past_the_line_by_twice_its_resolution(request, scale, claim):
+    view = request.getfixturevalue(scale)
+    entry = entry_of(claim, view)
+    if entry.decided:
+        moved = verdict(claim, changed(view, *HELD[claim](entry.resolution, view)))
+        assert moved == (UNDECIDED if scale == "quick" else "holds")  # against the limit law
 
 
-def test_a_large_gain_is_not_a_slight_one(paper):
-    halved = changed(paper, times(0.5, "run", fitted("n", "tanh", "tanh")))
-    assert verdict("fig-1b-little-gained", halved) == "fails"
+def test_what_the_largest_scale_leaves_open_is_left_open_by_every_scale(paper):
+    for claim in ON_THE_LINE:
+        note = entry_of(claim, paper).note
+        assert f"{NO_SCALE} That takes more runs" in note
+        assert "--scale paper" not in note
 
 
 def test_every_claim_has_a_broken_input_or_one_on_which_it_holds():

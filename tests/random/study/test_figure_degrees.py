@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from attnlab.lab.study import NO_SCALE
 from attnlab.random.study.claims_equivalence import APART, FIGURES
 from attnlab.random.study.claims_samples import SLIGHT
 from tests.random.study.changes import changed, fitted, shifted, times, to
@@ -134,7 +135,8 @@ def test_the_degree_that_is_known_best_decides_and_a_coarse_one_cannot(paper, fi
     every = judged(paper, figure, coarse(EQUIVALENT, 0.2))
     assert every.verdict == UNDECIDED
     assert every.resolution.value > APART
-    assert "--scale paper" in every.note
+    assert NO_SCALE in every.note
+    assert "--scale paper" not in every.note
 
 
 @pytest.mark.parametrize(
@@ -192,4 +194,4 @@ def test_a_figure_without_a_well_conditioned_fit_is_open(paper):
     ill = to("run", fitted("width", "tanh"), diagnosis="ill-conditioned")
     found = judged(paper, "2b", ill)
     assert found.verdict == UNDECIDED
-    assert "--scale paper" in found.note
+    assert f"{NO_SCALE} That takes fits that are not ill-conditioned." in found.note

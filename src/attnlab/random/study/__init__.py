@@ -11,6 +11,7 @@ import attnlab.random.study.explorers as explorers
 import attnlab.random.study.introduction as introduction
 from attnlab.lab.study import Study
 from attnlab.random.study import (
+    claims_conditional,
     claims_equal_norms,
     claims_equivalence,
     claims_law,
@@ -26,6 +27,7 @@ from attnlab.random.study import (
 )
 from attnlab.random.study.cells import laws, run
 from attnlab.random.study.cells_checks import distance, numbers, reduction
+from attnlab.random.study.cells_conditional import conditional
 from attnlab.random.study.cells_curves import curve
 from attnlab.random.study.grids import cells as cells_of
 from attnlab.random.study.statements import STATEMENTS
@@ -42,11 +44,12 @@ study = Study(
     "model with noise, and shows its error against the number of prompts, the context length and "
     "the width. Here the errors are simulated and compared with closed-form laws, with an "
     "intercept and a constant predictor as controls.",
-    kinds=(run, laws, distance, reduction, numbers, curve),
+    kinds=(run, laws, distance, conditional, reduction, numbers, curve),
     cells=cells_of,
     figures=(*figures.FIGURES, *figures_diagnostics.FIGURES),
     claims=(
         *claims_theory.CLAIMS,
+        *claims_conditional.CLAIMS,
         *claims_linear_law.CLAIMS,
         *claims_theorem.CLAIMS,
         *claims_equivalence.CLAIMS,

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from attnlab.lab.study import (
+    NO_SCALE,
     UNDECIDED,
     Claim,
     Judgement,
@@ -178,9 +179,20 @@ def _note(view: View, verdict: Verdict, matches: Sequence[_Match]) -> str:
         ]
     if verdict == UNDECIDED and lacking:
         note += [f"Where no gap is predicted only a slight one is a match: {_first(lacking)}."]
-    if verdict == UNDECIDED and not (lacking and view.scale == "paper"):
-        note += [still_open(view)]
+    if verdict == UNDECIDED:
+        compared = {each.pair.activation for each in matches if each.pair.away}
+        every = all(each.pair.activation in compared for each in matches)
+        note += [_takes(view, bool(lacking), every)]
     return " ".join(note)
+
+
+def _takes(view: View, unpredicted: bool, compared: bool) -> str:
+    """Which scale decides a figure, or what it would take at the largest."""
+    if view.scale == "paper" and not compared:
+        return f"{NO_SCALE} That takes fits that are not ill-conditioned."
+    if view.scale == "paper" and unpredicted:
+        return f"{NO_SCALE} That takes a prediction of the gap for these degrees."
+    return still_open(view)
 
 
 def _first(names: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from attnlab.lab.study import (
@@ -41,6 +42,36 @@ def _distances(view: View, statement: str) -> tuple[list[int], list[Any]]:
     cells = grids.distances(view.scale, view.seed)
     rows = [next(r for r in view.rows(cell) if r.statement == statement) for cell in cells]
     return [cell.config.d for cell in cells], rows
+
+
+CORRECTED = (
+    "Corrected statement: for l/d fixed the pre-activations tend to N(0, 1) in distribution. "
+    "Almost sure convergence, as printed, is that of random variables and not of laws."
+)
+FIXED_NUMBER = (
+    "Judged on one pre-activation with ξ^T x. A fixed combination of pre-activations is again "
+    "f^T vec(H) with a Gaussian f, so that this covers every fixed number of them (Cramér and "
+    "Wold); it does not cover combinations of all m that depend on F."
+)
+
+
+def _lemma_1(view: View) -> Judgement:
+    """The text has almost sure convergence; what is judged is convergence in distribution."""
+    found = _becomes_gaussian(view, "lemma-1")
+    corrected = "holds as corrected" if found.verdict == "holds" else found.verdict
+    return replace(found, verdict=corrected, note=f"{CORRECTED} {found.note}".strip())
+
+
+def _corollary_2(view: View) -> Judgement:
+    found = _becomes_gaussian(view, "corollary-2")
+    return replace(found, note=f"{FIXED_NUMBER} {found.note}".strip())
+
+
+def unconditional_distance(view: View) -> float:
+    """Kolmogorov's distance of pre-activations over prompts at the smallest dimension."""
+    _, rows = _distances(view, "lemma-1")
+    measured = Estimate(rows[0].kolmogorov, rows[0].kolmogorov_error, rows[0].samples)
+    return beyond(measured, rows[0].floor).value
 
 
 def _becomes_gaussian(view: View, statement: str) -> Judgement:
@@ -159,7 +190,7 @@ def _norms(view: View) -> Judgement:
         f"{3 * plain[0].norm_variance:.2f} at d = {sizes[0]}",
         "3 Var(|vec H|²/t), and 0 for prompts of equal norm",
         f"{allowed:.0%} of it by chance: {len(left)} Student tests at familywise level {LEVEL:g}",
-        "" if resolution.suffices else "'--scale paper' has larger dimensions.",
+        "" if resolution.suffices else _more_prompts(view),
         *at_dimensions(sizes),
         resolution,
     )
@@ -255,8 +286,8 @@ CLAIMS = (
     Claim(
         "lemma-1",
         f"{DEMIR}, Lemma 1",
-        "For l/d fixed the pre-activations f^T vec(H) tend to N(0, 1).",
-        lambda view: _becomes_gaussian(view, "lemma-1"),
+        "For l/d fixed every pre-activation f^T vec(H) tends to N(0, 1) almost surely.",
+        _lemma_1,
         ("gaussianity",),
     ),
     Claim(
@@ -278,8 +309,9 @@ CLAIMS = (
     Claim(
         "corollary-2",
         f"{DEMIR}, Corollary 2",
-        "Given the task, f^T vec(H) and ξ^T x tend to a jointly Gaussian pair.",
-        lambda view: _becomes_gaussian(view, "corollary-2"),
+        "Given the task, the pre-activations and ξ^T x tend to jointly Gaussian variables: one "
+        "pre-activation with ξ^T x, and with it every fixed number of them.",
+        _corollary_2,
         ("gaussianity",),
     ),
     Claim(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from attnlab.lab.study import UNDECIDED, Verdict, View
+from attnlab.lab.study import NO_SCALE, UNDECIDED, Verdict, View
 from attnlab.random.study import grids
 
 PAPER_D = grids.SIZES["paper"].d
@@ -69,7 +69,8 @@ def lacks(view: View, missing: Sequence[int]) -> str:
 
 
 def still_open(view: View) -> str:
-    """Which scale decides what this one leaves open."""
+    """Which scale decides what this one leaves open, or what it would take where none does."""
     if view.scale == "paper":
-        return "More runs than those of '--scale paper' are needed."
+        runs = grids.size(view.scale).runs
+        return f"{NO_SCALE} That takes more runs for each point; the figures have {runs}."
     return f"'attnlab reproduce random --scale paper' has d = {PAPER_D} and more runs."

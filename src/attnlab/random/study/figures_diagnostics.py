@@ -238,24 +238,25 @@ FIGURES = (
     Figure(
         "ratio",
         "Theorem 3: transformer over equivalent model",
-        "Ratio of in-context errors against 1/d at n = 1.5 d², m = 1.5 n, λ = 1e-8, ReLU target; "
-        "at equal norms every prompt is scaled to the same |vec H|. Theorem 3 does not cover sign.",
+        "Ratio of in-context errors against 1/d at n = 1.5 d (d + 1), m = 1.5 n, λ = 1e-8, ReLU "
+        "target; at equal norms every prompt is scaled to the same |vec H|. Theorem 3 does not "
+        "cover sign.",
         _ratio_rows,
         _draw_ratio,
     ),
     Figure(
         "degrees",
         "Theorem 3 for degrees 1, 2 and 4",
-        "Logarithm of the ratio of in-context errors against m/n at n = 1.5 d², l = d, λ = 1e-8, "
-        "ReLU target. Points are simulations with their standard errors, lines are what the "
-        "refinement predicts at this d; in the limit all are 0.",
+        "Logarithm of the ratio of in-context errors against m/n at n = 1.5 d (d + 1), l = d, "
+        "λ = 1e-8, ReLU target. Points are simulations with their standard errors, lines are what "
+        "the refinement predicts at this d; in the limit all are 0.",
         _degree_rows,
         _draw_degrees,
     ),
     Figure(
         "extrapolation",
         "Simulation over limit law, against 1/d",
-        "In-context error divided by its limit at n = 1.5 d², l = d, and m = 1.5 n for the "
+        "In-context error divided by its limit at n = 1.5 d (d + 1), l = d, and m = 1.5 n for the "
         "transformers.",
         _extrapolation_rows,
         _draw_extrapolation,

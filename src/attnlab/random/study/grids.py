@@ -22,6 +22,7 @@ from attnlab.random.study.cells_checks import (
     numbers,
     reduction,
 )
+from attnlab.random.study.cells_conditional import Conditional, conditional
 from attnlab.random.study.panels import LENGTHS, PanelName, TargetName
 
 
@@ -242,6 +243,11 @@ def reductions(seed: int) -> list[Cell]:
     return [reduction(Reduction(d, length, seed=seed)) for d, length in ((6, 4), (12, 20))]
 
 
+def conditional_law(seed: int) -> Cell:
+    """Pre-activations given the prompt; an identity at every d, so that no scale has another."""
+    return conditional(Conditional(seed=seed))
+
+
 def law_numbers() -> Cell:
     """The tables of the laws; they depend neither on a scale nor on a seed."""
     return numbers(Numbers(), cost=2.0)
@@ -253,7 +259,7 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
     targets: tuple[TargetName, ...] = ("relu", "tanh")
     others: tuple[PanelName, ...] = ("width", "ridge")
     planned = chain(
-        [law_numbers(), *reductions(seed), *distances(scale, seed)],
+        [law_numbers(), *reductions(seed), conditional_law(seed), *distances(scale, seed)],
         *(panel_runs("n", scale, seed, target=target) for target in targets),
         (panel_laws("n", scale, seed, target=target) for target in targets),
         *(panel_runs("length", scale, seed, alpha=alpha) for alpha in LENGTHS),

@@ -146,8 +146,7 @@ RESULTS = (
         "Section 4, Lemma 1",
         "lemma",
         "If the entries of F are i.i.d. N(0, 1/t), t = tr Cov(vec H), then every pre-activation "
-        "f_i^T vec(H) tends to N(0, 1) as l and d grow with l/d fixed; the text has almost sure "
-        "convergence, which to a law can only be convergence in distribution.",
+        "f_i^T vec(H) tends to N(0, 1) almost surely as l and d grow with l/d fixed.",
         ("lemma-1",),
         ("lemma-1-norms",),
     ),
@@ -156,7 +155,7 @@ RESULTS = (
         "Section 4, proof of Lemma 1, (10)",
         "sentence",
         "Given the prompt a pre-activation is N(0, |vec H|²/t), and |vec H|²/t concentrates at 1.",
-        ("lemma-1-concentration",),
+        ("lemma-1-conditional", "lemma-1-concentration"),
         ("lemma-1-norms",),
     ),
     Statement(
