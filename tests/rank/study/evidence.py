@@ -12,9 +12,11 @@ from attnlab.lab.study import View
 from attnlab.rank.study import (
     cells_bounds,
     grids,
+    grids_theory,
     published,
     questions_adversary,
     questions_built,
+    questions_covering,
     questions_sampled,
 )
 from attnlab.rank.study.compute_sampled import COORDINATE_DIMENSIONS, SCALES, SINGLE_DIMENSIONS
@@ -34,6 +36,8 @@ COMPUTED = {
     "rank_random_features",
     "rank_pair_distance",
     "rank_identities",
+    "rank_feed_forward_scores",
+    "rank_covering_bound",
 }
 
 
@@ -148,6 +152,8 @@ def rows_of(cell):
     if kind == "rank_theorem_4_heads":
         exact = 8 * cells_bounds.run_rank_one(cells_bounds.RankOne(c.d, c.heads)).exact
         return [questions_sampled.TheoremFourHeadsResult(exact, 0.02 * exact, exact)]
+    if kind == "rank_covering_sample":
+        return covering_rows(c)
     assert kind == "rank_built"
     return [built_row(c)]
 
@@ -159,6 +165,22 @@ def softmax_rows(c):
     return [
         questions_sampled.SoftmaxRow(scale, limit / scale, 0.02 * (i + 1) * limit / scale, limit)
         for i, scale in enumerate(SCALES)
+    ]
+
+
+def covering_rows(c):
+    """Half of the bound for the hardmax, a little less for the softmax, little for full rank."""
+    (bounds,) = [
+        rows_of(cell)
+        for cell in grids_theory.covering_bounds()
+        if (cell.config.d, cell.config.directions) == (c.d, c.directions)
+    ]
+    bound = {row.N: row.bound for row in bounds}
+    parts = {"hardmax": 0.5, "softmax": 0.45, "full rank": 0.01}
+    return [
+        questions_covering.CoveringSampleRow(N, form, 1000, part * bound[N], 0.1 * part * bound[N])
+        for N in questions_covering.LENGTHS
+        for form, part in parts.items()
     ]
 
 

@@ -6,9 +6,11 @@ import pytest
 
 from attnlab.errors import UserError
 from attnlab.lab.part import compute, decode
+from attnlab.rank.study.cells_covering import covering_bound, covering_sample
 from attnlab.rank.study.cells_identities import IDENTITIES, ROUNDING, Identities, identities
 from attnlab.rank.study.cells_sampled import single_heads, softmax, theorem_4_heads
 from attnlab.rank.study.compute_sampled import SCALES, SINGLE_DIMENSIONS
+from attnlab.rank.study.questions_covering import LENGTHS, CoveringBound, CoveringSample
 from attnlab.rank.study.questions_sampled import SingleHeads, SoftmaxCurve, TheoremFourHeads
 from attnlab.rank.theory.majority_vote import single_head_probability
 from attnlab.stats import Estimate, agree, agreement
@@ -62,3 +64,22 @@ def test_bad_input_is_one_sentence():
         softmax.run(SoftmaxCurve("magic"))  # pyright: ignore[reportArgumentType]
     with pytest.raises(UserError, match="samples must be an integer of at least 2"):
         softmax.run(SoftmaxCurve(samples=1))
+
+
+def test_covering_cells_survive_the_store_and_their_errors_are_below_the_bound():
+    sample = covering_sample(CoveringSample(2, 16, samples=50))
+    rows = decode(sample, compute(sample).part)[sample.key]
+    assert rows == list(covering_sample.run(sample.config).rows)
+    assert {(row.N, row.form) for row in rows} == {
+        (N, form) for N in LENGTHS for form in ("hardmax", "softmax", "full rank")
+    }
+    bound = covering_bound(CoveringBound(2, 16))
+    bounds = decode(bound, compute(bound).part)[bound.key]
+    assert bounds == list(covering_bound.run(bound.config).rows)
+    at = {row.N: row.bound for row in bounds}
+    assert all(
+        row.error - 5 * row.standard_error <= at[row.N] for row in rows if row.form == "hardmax"
+    )
+    largest = [row.largest for row in bounds if row.largest is not None]
+    assert largest == sorted(largest)
+    assert all(row.bound <= row.beyond + 1e-12 for row in bounds)

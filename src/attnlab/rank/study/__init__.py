@@ -12,6 +12,7 @@ import attnlab.rank.study.introduction as introduction
 from attnlab.lab.study import Study
 from attnlab.rank.study import (
     cells_bounds,
+    cells_covering,
     cells_heads,
     cells_identities,
     cells_printed,
@@ -19,6 +20,7 @@ from attnlab.rank.study import (
     cells_theory,
     claims_ablations,
     claims_bounds,
+    claims_conjecture_8,
     claims_constructions,
     claims_depth,
     claims_figure_1,
@@ -59,6 +61,8 @@ study = Study(
         *cells_printed.KINDS,
         *cells_sampled.KINDS,
         cells_identities.identities,
+        cells_identities.feed_forward_scores,
+        *cells_covering.KINDS,
         cells_heads.heads,
         cells_heads.head_training,
     ),
@@ -70,6 +74,7 @@ study = Study(
         *claims_theorem_2.CLAIMS,
         *claims_bounds.CLAIMS,
         *claims_theorem_4.CLAIMS,
+        *claims_conjecture_8.CLAIMS,
         *claims_figure_1.CLAIMS,
         *claims_depth.CLAIMS,
         *claims_rates.CLAIMS,

@@ -16,6 +16,7 @@ import numpy as np
 from attnlab.lab.cell import CellKind, Outcome, seed_of
 
 D, N, RANK, SOURCES = 8, 6, 3, 4
+HIDDEN = 5  # units of a network that scores
 VOTES = (1, 3, 9, 31, 127)
 SHARPER = (1.0, 10.0, 100.0, 1e3, 1e4)
 
@@ -26,6 +27,16 @@ class Identities:
 
     draws: int = 50
     """Random inputs for each identity."""
+    seed: int = 0
+    """Seed of the inputs."""
+
+
+@dataclass(frozen=True)
+class FeedForwardScores:
+    """Attention whose scores are a feed-forward network, as a generalised head."""
+
+    draws: int = 50
+    """Random inputs."""
     seed: int = 0
     """Seed of the inputs."""
 
@@ -47,6 +58,12 @@ def run_identities(config: Identities) -> Outcome[IdentityRow]:
             for name, one in IDENTITIES.items()
         ]
     )
+
+
+def run_feed_forward_scores(config: FeedForwardScores) -> Outcome[IdentityRow]:
+    """One row."""
+    rng = np.random.default_rng(seed_of(config))
+    return Outcome([IdentityRow(SCORED, max(_scored_by_network(rng) for _ in range(config.draws)))])
 
 
 def _softmax(scores: np.ndarray) -> np.ndarray:
@@ -184,6 +201,25 @@ def _thresholds(rng: np.random.Generator, shift: Callable[[np.ndarray], float]) 
     return float(np.abs(X[:, 0 if first else 1] - _nearest(X, y, bias)).max())
 
 
+def _scored_by_network(rng: np.random.Generator) -> float:
+    """Weights of scores from a feed-forward network of a key and y, for X and X plus what K misses.
+
+    The score of x is w tanh(A K^T x + B y + b), as in the first papers on attention; A K^T is any
+    matrix of rank r. A single matrix of full rank in front of x would see all of it.
+    """
+    X, y, K = _points(rng, N), _points(rng, 1)[:, 0], rng.standard_normal((D, RANK))
+    A, B = rng.standard_normal((HIDDEN, RANK)), rng.standard_normal((HIDDEN, D))
+    shift, w = rng.standard_normal(HIDDEN), rng.standard_normal(HIDDEN)
+    unseen = np.linalg.qr(K, mode="complete")[0][:, RANK:]
+    other = X + unseen @ rng.standard_normal((D - RANK, N))
+
+    def weights(points: np.ndarray) -> np.ndarray:
+        return _softmax(w @ np.tanh(A @ K.T @ points + (B @ y + shift)[:, None]))
+
+    apart = np.abs(weights(X) - weights(other)).max()
+    return float(max(apart, abs(weights(X).sum() - 1), -weights(X).min()))
+
+
 IDENTITIES: dict[str, Callable[[np.random.Generator], float]] = {
     "attention ignores the order of targets": _target_order,
     "attention follows the order of sources": _source_order,
@@ -197,6 +233,10 @@ IDENTITIES: dict[str, Callable[[np.random.Generator], float]] = {
     "an MLP casts the vote in either order of points": _voted,
     "a hardmax layer and the neighbour scale with the points": _scaled,
 }
+SCORED = "scores of a feed-forward network are generalised heads"
 ROUNDING = 64 * D * N * math.ulp(1.0)
 
 identities = CellKind("rank_identities", Identities, IdentityRow, run_identities, version=3)
+feed_forward_scores = CellKind(
+    "rank_feed_forward_scores", FeedForwardScores, IdentityRow, run_feed_forward_scores
+)

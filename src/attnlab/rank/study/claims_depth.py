@@ -13,11 +13,11 @@ from attnlab.rank.study.claims_figure_1 import SHOWN, compared, shown_errors
 from attnlab.rank.study.results import (
     FACTOR,
     LINE,
-    LONGER,
     beyond_scale,
     held_out,
     larger,
     listed,
+    longer,
     refuted,
     setting,
 )
@@ -65,7 +65,7 @@ def _depth(view: View) -> Judgement:
         + f" at r = {', '.join(map(str, published.RANKS_1[:-1]))}",
         f"every seed of one side above every seed of the other by {normal_threshold(1):.2f} "
         "standard errors; fails where no seed is; L = 5, d² left out as in the paper",
-        LONGER,
+        longer(view, known.lacks),
         resolution=seen,
         **setting(view, [*known.every, *(_shallow(view, c) for c in known.every)], known.lacks),
     )
@@ -85,7 +85,7 @@ def _deep_low_rank(view: View) -> Judgement:
         "low rank well above full rank of the same depth, whatever the widths; published least "
         "and largest 0.036 and 0.007 (L = 3), 0.014 and 0.0065 (L = 5)",
         f"{LINE}; L = 5, d² left out as in the paper",
-        f"Every seed of full rank counts, the worst included. {LONGER}",
+        f"Every seed of full rank counts, the worst included. {longer(view, known.lacks)}",
         resolution=seen,
         **setting(view, known.every, known.lacks),
     )
@@ -122,7 +122,7 @@ def _five_layers(view: View) -> Judgement:
         f"{', '.join(map(str, published.RANKS_1))}",
         f"every seed at every rank, and {FACTOR:g} times the error at full rank; fails where five "
         "layers are not worse at a rank, undecided between",
-        LONGER,
+        longer(view, known.lacks),
         resolution=seen,
         **setting(view, known.every, known.lacks),
     )

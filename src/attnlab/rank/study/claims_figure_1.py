@@ -16,12 +16,12 @@ from attnlab.rank.study import grids, panels, published
 from attnlab.rank.study.questions_encoder import EncoderRun
 from attnlab.rank.study.results import (
     LINE,
-    LONGER,
     Contrast,
     HeldOut,
     beyond_scale,
     contrast,
     held_out,
+    longer,
     refuted,
     setting,
 )
@@ -61,7 +61,7 @@ def _contrasted(
         measured,
         reference,
         LINE,
-        LONGER,
+        longer(view, lacks),
         resolution=found.resolution,
         **setting(view, cells, lacks),
     )
@@ -101,7 +101,7 @@ def _sufficient(view: View) -> Judgement:
         f"at most {ACCURATE:g}, where answering 0 has the error 1; published "
         + ", ".join(f"{value:g}" for value in values),
         f"every seed at most {ACCURATE:g}, our choice",
-        LONGER,
+        longer(view, full.lacks),
         resolution=seen,
         **setting(view, full.every, full.lacks),
     )
@@ -178,7 +178,7 @@ def _parameters(view: View) -> Judgement:
         "no better; published 0.014 (L = 5, d³, r = 32) and 0.0155 (L = 1, d², r = 64)",
         f"the first at least {NO_BETTER:g} of the second, our choice; L = 5, d² left out as in the "
         "paper",
-        LONGER,
+        longer(view, known.lacks),
         # The sentence is about two single models: only their held-out samples leave anything open.
         resolution=Resolution(
             best.allowed / best.best + worst.allowed / worst.worst,

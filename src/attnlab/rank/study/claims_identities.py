@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from attnlab.lab.cell import Cell
 from attnlab.lab.study import Claim, Judgement, Resolution, Verdict, View
 from attnlab.rank.study import grids_theory
-from attnlab.rank.study.cells_identities import ROUNDING
+from attnlab.rank.study.cells_identities import ROUNDING, SCORED
 from attnlab.stats import below
 
 PAPER = "Amsel, Yehudai, Bruna"
@@ -13,14 +14,19 @@ APART = 0.1  # two different unit vectors differ by more somewhere in 50 draws
 
 def differences(view: View) -> dict[str, float]:
     """How far the two sides of each identity are apart."""
-    return {
-        row.identity: row.difference for row in view.rows(grids_theory.identity_cell(view.seed))
-    }
+    return _differences(view, grids_theory.identity_cell(view.seed))
+
+
+def _differences(view: View, cell: Cell) -> dict[str, float]:
+    return {row.identity: row.difference for row in view.rows(cell)}
 
 
 def _identity(view: View, *names: str, apart: str | None = None) -> Judgement:
     """Some identities hold to rounding, and `apart` is none."""
-    found = differences(view)
+    return _identical(differences(view), *names, apart=apart)
+
+
+def _identical(found: dict[str, float], *names: str, apart: str | None = None) -> Judgement:
     good = all(found[name] <= ROUNDING for name in names)
     shown = [f"{name}: {below(found[name], ROUNDING)}" for name in names]
     if apart is not None:
@@ -47,6 +53,10 @@ def _hardmax(view: View) -> Judgement:
 
 def _generalised(view: View) -> Judgement:
     return _identity(view, "biases and encodings are generalised heads")
+
+
+def _feed_forward(view: View) -> Judgement:
+    return _identical(_differences(view, grids_theory.feed_forward_cell(view.seed)), SCORED)
 
 
 def _symmetric_target(view: View) -> Judgement:
@@ -176,6 +186,13 @@ CLAIMS = (
         "Heads with biases, additive encodings, RoPE or ALiBi are generalised heads of the same "
         "rank.",
         _generalised,
+    ),
+    Claim(
+        "feed-forward-scores",
+        f"{PAPER}, Section 3",
+        "Heads whose scores are a feed-forward network of K_hᵀ x and y are generalised heads of "
+        "the same rank.",
+        _feed_forward,
     ),
     Claim(
         "target-symmetries",

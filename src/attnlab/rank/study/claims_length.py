@@ -1,4 +1,4 @@
-"""Claims of Figure 4 and Conjecture 8: low and full rank as the number of points grows.
+"""Claims of Figure 4: low and full rank as the number of points grows.
 
 All errors are held-out ones. A member that diverged is worse than any other and never the best.
 """
@@ -11,22 +11,20 @@ from attnlab.rank.study import grids
 from attnlab.rank.study.claims_figure_1 import ACCURATE, accurate
 from attnlab.rank.study.results import (
     LINE,
-    LONGER,
     Contrast,
-    HeldOut,
     beyond_scale,
     contrast,
     held_out,
+    longer,
     refuted,
     setting,
 )
-from attnlab.stats import normal_threshold
 
 PAPER = "Amsel, Yehudai, Bruna"
 FIGURE_4 = "Figure 4 has two layers of width d³, and N up to 256"
 
 
-def _lengths(view: View) -> list[Cell]:
+def figure_4_cells(view: View) -> list[Cell]:
     """The cells of Figure 4."""
     lengths = grids.PANELS[view.scale].lengths
     return [cell for N in lengths for cell in grids.figure_4(view.scale, N, view.seed)]
@@ -60,9 +58,9 @@ def _length_low(view: View) -> Judgement:
         + ", ".join(f"{few[r].mean:.3f} to {many[r].mean:.3f} (r = {r})" for r in low),
         "larger errors for more points; published 0.006 to 0.54 (r = 32) from N = 4 to 256",
         LINE,
-        LONGER,
+        longer(view),
         resolution=max((one.resolution for one in contrasts), key=lambda one: one.value),
-        **setting(view, _lengths(view)),
+        **setting(view, figure_4_cells(view)),
     )
 
 
@@ -79,7 +77,7 @@ def _length_full(view: View) -> Judgement:
         + ", ".join(f"{e.mean:.3f} (N = {N})" for N, e in zip(lengths, errors, strict=True)),
         f"at most {ACCURATE:g} at every N; published 0.007, 0.005, 0.04 at N = 4, 16, 256",
         f"every seed at most {ACCURATE:g}, our choice",
-        LONGER,
+        longer(view),
         resolution=seen,
         **setting(view, cells),
     )
@@ -98,41 +96,10 @@ def _largest_length(view: View) -> Judgement:
         "every network of rank below d is far worse than full rank; published 1.17, 0.54 and 0.04 "
         "at r = 1, 32 and 64",
         LINE,
-        f"Trained networks of one size, which confirm no conjecture about all of them. {LONGER}",
+        "Trained networks of one size, which confirm no conjecture about all of them. "
+        f"{longer(view)}",
         resolution=gap.resolution,
-        **setting(view, _lengths(view)),
-    )
-
-
-def _conjecture(view: View) -> Judgement:
-    """Trained networks cannot confirm it: at most one of them is a counterexample."""
-    if found := beyond_scale(
-        view, ("paper", "standard"), "Conjecture 8 is about many points, N up to 256 in Figure 4"
-    ):
-        return found
-    d, lengths = grids.PANELS[view.scale].base.d, grids.PANELS[view.scale].lengths
-    worst: dict[int, list[HeldOut]] = {}
-    for cell in _lengths(view):
-        if cell.config.rank < d:
-            worst.setdefault(cell.config.rank, []).append(held_out(view, cell))
-    accurate_ranks = [
-        rank
-        for rank, errors in worst.items()
-        if all(one.worst + one.allowed <= ACCURATE for one in errors)
-    ]
-    return Judgement(
-        refuted(view) if accurate_ranks else UNDECIDED,
-        f"largest error over N = {lengths[0]} to {lengths[-1]}: "
-        + ", ".join(
-            f"{max(one.worst for one in errors):.3f} (r = {rank})" for rank, errors in worst.items()
-        ),
-        f"a counterexample has a rank below d and an error of at most {ACCURATE:g} at every N",
-        f"every seed and {normal_threshold(1):.2f} standard errors, our choice",
-        "The conjecture is about all networks and all N, so that only a proof would confirm it. "
-        "Networks of one size and low rank that are accurate at every N of Figure 4 would speak "
-        "against it: 'attnlab reproduce rank --scale paper' looks for them.",
-        grade="smaller setting",
-        differs=f"trained networks of one size (d = {d}, two layers), N up to {lengths[-1]}",
+        **setting(view, figure_4_cells(view)),
     )
 
 
@@ -149,14 +116,6 @@ CLAIMS = (
         f"{PAPER}, Figure 4",
         "Heads of low rank lose accuracy as N grows.",
         _length_low,
-        ("fig-4",),
-    ),
-    Claim(
-        "conjecture-8",
-        f"{PAPER}, Conjecture 8",
-        "No transformer of fixed size and weights with rank r < d approximates the nearest "
-        "neighbour for all N.",
-        _conjecture,
         ("fig-4",),
     ),
     Claim(

@@ -14,13 +14,13 @@ from attnlab.rank.study import grids
 from attnlab.rank.study.results import (
     FACTOR,
     LINE,
-    LONGER,
     PAPER_SETTING,
     HeldOut,
     beyond_scale,
     contrast,
     held_out,
     larger,
+    longer,
 )
 from attnlab.stats import normal_threshold
 
@@ -68,7 +68,7 @@ def _ranks_and_depth(view: View) -> Judgement:
         "; ".join(dict.fromkeys(shown)),
         "low rank well above full rank at both depths, and below the same rank with one layer",
         f"{LINE}; against one layer every seed by {normal_threshold(1):.2f} standard errors",
-        LONGER,
+        longer(view),
         resolution=seen,
         **PAPER_SETTING,
     )
@@ -90,7 +90,7 @@ def _five_layers(view: View) -> Judgement:
         "five layers no worse than three at every rank",
         f"holds where no mean is more than {NO_WORSE:g} times that of three layers, fails where "
         f"the best seed is above {FACTOR:g} times their worst (our choice)",
-        f"The paper's rate is that of figure-1-five-layers. {LONGER}",
+        f"The paper's rate is that of figure-1-five-layers. {longer(view)}",
         resolution=Resolution(
             max(a.spread + b.spread for a, b in pairs),
             math.log(FACTOR),

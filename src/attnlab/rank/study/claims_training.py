@@ -24,10 +24,10 @@ from attnlab.rank.study import grids, panels, published
 from attnlab.rank.study.claims_figure_1 import ACCURATE
 from attnlab.rank.study.results import (
     FACTOR,
-    LONGER,
     beyond_scale,
     held_out,
     listed,
+    longer,
     refuted,
     setting,
 )
@@ -80,7 +80,7 @@ def _identity(view: View) -> Judgement:
         + ", ".join(f"{angle:g}° (H = {heads})" for heads, angle in published.FIGURE_2.items()),
         f"above {ONE_HEAD:g}° for one head and above {NEAR:g}° for more, our choice; a random "
         f"matrix has 90° ± {math.degrees(1 / d):.1f}°",
-        LONGER,
+        longer(view, lacks),
         resolution=max(
             (
                 Resolution(max(a) - min(a), 180 - (ONE_HEAD if heads == 1 else NEAR), "degrees")
@@ -123,7 +123,7 @@ def _norm(view: View) -> Judgement:
         + f"; a softmax head −c I with the least c is off the hardmax by {max(left.values()):.3f}",
         "a small error, where answering 0 has the error 1",
         f"at most {SOFT:g}, our choice, by the law {constant:.2f} / c of fact-1 for N − 1 points",
-        LONGER,
+        longer(view, lacks),
         resolution=Resolution(spread, HARD / SOFT - 1, "of the norm"),
         **setting(view, list(cells.values()), lacks),
     )
@@ -149,7 +149,7 @@ def _several_heads(view: View) -> Judgement:
         f"median over the heads of the first layer, range over seeds: {_shown_angles(angles)}",
         "near 180° with one head, not with several",
         f"above {ONE_HEAD - 5:g}° and below {NEAR:g}°, our choice",
-        LONGER,
+        longer(view, lacks),
         resolution=Resolution(_between({1: angles[1]}), ONE_HEAD - 5 - FAR, "degrees"),
         **setting(view, list(cells.values()), lacks),
     )
@@ -197,7 +197,7 @@ def _no_help(view: View, depths: Sequence[int], encoding: str) -> Judgement:
         f"holds where no error falls by more than {GAIN:g} of itself, with the spread of the seeds "
         "allowed for; fails where both errors of a depth are halved beyond that spread (our "
         "choice)",
-        LONGER,
+        longer(view, lacks),
         resolution=seen,
         **setting(view, [cell for layers in known for cell in cells[layers]], lacks),
     )
@@ -233,7 +233,7 @@ def _helps(view: View, baseline: str, note: str) -> Judgement:
         f"less than {1 / FACTOR:g}; published {listed(published.FIGURE_3['concatenated'])} and, "
         f"without encodings, {listed(published.FIGURE_3['none'])}",
         f"holds where both errors are halved, fails where neither falls by {GAIN:g} (our choice)",
-        f"{note} {LONGER}",
+        f"{note} {longer(view)}",
         resolution=Resolution(spread, math.log(FACTOR), "of the logarithm of the ratio"),
         **setting(view, _encoded(view, 3, "concatenated", baseline)),
     )

@@ -12,7 +12,13 @@ from attnlab.lab.cell import Cell
 from attnlab.lab.study import Scale
 from attnlab.rank.study.cells import adversary, built
 from attnlab.rank.study.cells_bounds import Bounds, RankOne, bounds, rank_one
-from attnlab.rank.study.cells_identities import Identities, identities
+from attnlab.rank.study.cells_covering import covering_bound, covering_sample
+from attnlab.rank.study.cells_identities import (
+    FeedForwardScores,
+    Identities,
+    feed_forward_scores,
+    identities,
+)
 from attnlab.rank.study.cells_printed import (
     BiasedNeed,
     HighAccuracy,
@@ -41,6 +47,7 @@ from attnlab.rank.study.cells_theory import (
 )
 from attnlab.rank.study.questions_adversary import Adversary
 from attnlab.rank.study.questions_built import Built, Construction
+from attnlab.rank.study.questions_covering import CoveringBound, CoveringSample
 from attnlab.rank.study.questions_sampled import (
     CoordinateHeads,
     SingleHeads,
@@ -198,6 +205,31 @@ def identity_cell(seed: int) -> Cell:
     return identities(Identities(seed=seed), cost=0.04)
 
 
+def feed_forward_cell(seed: int) -> Cell:
+    """Scores of a feed-forward network."""
+    return feed_forward_scores(FeedForwardScores(seed=seed), cost=0.01)
+
+
+COVERING_NETS = ((2, 256), (3, 8000))
+FINER_NETS = ((2, 1024), (3, 16_000))
+
+
+def covering_samples(seed: int) -> list[Cell]:
+    """Conjecture 8: rank-1 heads for the directions of a net, sampled."""
+    return [
+        covering_sample(CoveringSample(d, directions, seed=seed), cost=0.6 if d == 2 else 1.8)
+        for d, directions in COVERING_NETS
+    ]
+
+
+def covering_bounds() -> list[Cell]:
+    """The bound on their error for every N, also for finer nets."""
+    return [
+        covering_bound(CoveringBound(d, directions), cost=0.2)
+        for d, directions in sorted((*COVERING_NETS, *FINER_NETS))
+    ]
+
+
 def adversaries(scale: Scale, seed: int) -> list[Cell]:
     """Heads trained against bounds (B) and (C)."""
     sizes = [(4, 1, 4, True), (4, 2, 2, False)]
@@ -227,11 +259,13 @@ def cells(scale: Scale, seed: int) -> list[Cell]:
     biases: tuple[Construction, ...] = ("biased", "biased as printed", "concatenated")
     planned = chain(
         [vote_below_bound(), size_cell(), library_cell(), features_cell(), distance_cell()],
-        [identity_cell(seed)],
+        [identity_cell(seed), feed_forward_cell(seed)],
         [theorem_2_high_accuracy(), theorem_4(), theorem_4(near_full=True)],
         [theorem_2_high_dimension(), theorem_2_high_dimension(rank_one=True)],
         [coordinate_cell(seed), single_head_cell(seed)],
         theorem_4_layers(seed),
+        covering_bounds(),
+        covering_samples(seed),
         vote_laws(),
         *(bound_curves(rank) for rank in BOUND_RANKS),
         ridge_cells(seed),

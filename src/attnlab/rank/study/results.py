@@ -24,7 +24,8 @@ LINE = (
     "(our choice)"
 )
 PAPER_SETTING: dict[str, Any] = {"grade": "paper's setting"}
-LONGER = "The paper's sizes and steps are those of 'attnlab reproduce rank --scale paper'."
+PAPER_SIZES = "Sizes and steps are the paper's."
+AT_PAPER = "'attnlab reproduce rank --scale paper'"
 
 
 @dataclass(frozen=True)
@@ -168,6 +169,16 @@ def _sizes(configs: Sequence[Any]) -> str:
     if any(config.rate != grids.PANELS["paper"].base.rate for config in configs):
         parts.append(f"rate {values('rate')}")
     return ", ".join([*parts, f"{values('seeds')} seeds"])
+
+
+def longer(view: View, lacks: str = "") -> str:
+    """Which further run has more evidence; none where all of it comes from the scale `paper`.
+
+    `lacks` is what `setting` gets: what the statement is about and the stored cells do not have.
+    """
+    if view.scale != "paper":
+        return f"The paper's sizes and steps are those of {AT_PAPER}."
+    return f"What is missing is computed by {AT_PAPER}." if lacks else PAPER_SIZES
 
 
 def refuted(view: View) -> Verdict:

@@ -51,6 +51,14 @@ INTRODUCTION = (
         ("fact-3", "theorem-4"),
     ),
     Statement(
+        "contribution-depth",
+        "Section 1.1",
+        "sentence",
+        "A further layer, or an MLP, makes polynomially many heads of low rank enough; such "
+        "constructions may not extend to long sequences.",
+        ("theorem-7", "theorem-34"),
+    ),
+    Statement(
         "contribution-experiments",
         "Section 1.1",
         "sentence",
@@ -101,8 +109,9 @@ SETTING = (
         "generalised-scope",
         "Section 3",
         "sentence",
-        "Generalised heads include heads with biases, additive encodings, RoPE and ALiBi.",
-        ("generalised-heads",),
+        "Generalised heads include heads with biases, additive encodings, RoPE and ALiBi, and "
+        "early attention, whose scores are a feed-forward network.",
+        ("generalised-heads", "feed-forward-scores"),
     ),
     Statement(
         "nearest-neighbour",
@@ -242,7 +251,6 @@ BIASED = (
         "H max‖V_h‖ ≤ exp(c₁(d − r))/(c₂ d²) have an error above 1/20, for orthogonal points of "
         "norm √d and y normal.",
         ("theorem-4",),
-        beside=("theorem-4-layer",),
     ),
     Statement(
         "theorem-4-near-full-rank",
@@ -273,6 +281,14 @@ BIASED = (
         "A periodic sum of order d² thresholds has a correlation of at most ‖g‖ exp(−Ω(d − r)) "
         "with every g(Kx, y), K of rank r.",
         ("theorem-4-decay",),
+    ),
+    Statement(
+        "theorem-4-rescaled",
+        "Section 5, last paragraph",
+        "sentence",
+        "Rescaling the inputs, as Theorem 4 does by √d, is like lowering the accuracy that is "
+        "asked for by the same factor, so that the theorem resembles Theorem 2 (i).",
+        ("theorem-4-layer",),
     ),
 )
 
@@ -324,7 +340,7 @@ DEPTH = (
         "No transformer of fixed size and weights with rank r < d approximates the nearest "
         "neighbour for all N.",
         ("conjecture-8",),
-        beside=("figure-4-largest-n",),
+        beside=("conjecture-8-trained", "figure-4-largest-n"),
     ),
 )
 
