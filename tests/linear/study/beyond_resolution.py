@@ -69,12 +69,22 @@ def reads(value: Callable) -> Changes:
 
 
 def _last_gain(r: float) -> Changes:
-    first = PAPER["ADARR", 0, UNIFORM[1]] - network_value("DIAG", UNIFORM[1], 7)
+    """DIAG above TUNEDRR on the uniform law with the largest s_max."""
     return losses(
         "training",
         lambda c, row: c.family == "diag" and c.noise == UNIFORM[7],
-        lambda c, row: PAPER["ADARR", 0, UNIFORM[7]] - first + 2 * r,
+        lambda c, row: (1 + 2 * r) * PAPER["TUNEDRR", 0, UNIFORM[7]],
     )
+
+
+def _layer_that_adds(r: float) -> Changes:
+    """The third layer of the paper's recipe leaves a larger loss than the second."""
+
+    def change(config, row):
+        hit = config.recipe == "paper" and row.sigma is None and row.read == 3
+        return {"loss": (1 + 2 * r) * 1.5 * row.loss} if hit else {}
+
+    return [("full_evaluation", change)]
 
 
 def _between(row, share: float) -> float:
@@ -85,11 +95,10 @@ def _between(row, share: float) -> float:
 def _still_falling(r: float) -> Changes:
     """Networks of ten layers below those of nine, by more than the line."""
 
-    def value(config, row):
-        nine = network_value("DIAG", config.noise, grids.TEN - 1)
-        return (1 - CONVERGED - 2 * r) * nine
+    def change(config, row):
+        return {"above": (CONVERGED + 2 * r) * row.loss} if row.layers < grids.TEN else {}
 
-    return losses("training", lambda c, row: row.layers == grids.TEN, value)
+    return [("last_layers", change)]
 
 
 def _seldom(r: float) -> Changes:
@@ -129,7 +138,7 @@ BEYOND: dict[str, Callable[[float], Changes]] = {
     "theorem-4.2": lambda r: [
         ("cosine", lambda c, row: {"mean_square": (1 + 2 * r) * row.predicted})
     ],
-    "ridge-is-best": lambda r: [
+    "equation-5": lambda r: [
         ("known_noise", lambda c, row: {"excess": -4 * r} if row.multiple == 2 else {})
     ],
     "query-noise": lambda r: [("known_noise", lambda c, row: {"added": 1 + 2 * r})],
@@ -218,6 +227,15 @@ BEYOND: dict[str, Callable[[float], Changes]] = {
             ),
         )
     ],
+    "figure-5": _layer_that_adds,
+    "symmetry-broken": lambda r: losses(
+        "reference",
+        lambda c, row: row.layers == 5,
+        lambda c, row: (1 + 2 * r) * network_value("DIAG", c.noise, 5),
+    ),
+    "gd-range": lambda r: level(
+        "training", "GD++", lambda row: (1 - 2 * r) * 0.03 * row.sigma + 1e-31
+    ),
     "gd-profile": lambda r: level(
         "training", "GD++", lambda row: (1 + 2 * r) * valley(row.sigma, 2.9)
     ),
@@ -239,7 +257,7 @@ BEYOND: dict[str, Callable[[float], Changes]] = {
             (1 + 2 * r) * valley(row.sigma, 2.9) if (row.layers, row.sigma) == (5, 3) else None
         ),
     ),
-    "figure-5": lambda r: reads(
+    "figure-5-at-the-end": lambda r: reads(
         lambda row: (
             (1 - 2 * r) * network_value(row.model, grids.U5, 4)
             if (row.layers, row.read, row.sigma) == (4, 3, None)

@@ -18,7 +18,8 @@ from tests.linear.study.beyond_resolution import BEYOND
 from tests.linear.study.rows import changed, invented
 
 CORRECTED = {"theorem-4.1", "lemma-4.3", "lemma-a.1", "section-5.3"}
-FAILS = {"three-levels-not-better"}  # by the paper's own table
+# By the paper's own table; and the invented GD++ has a large loss at every noise level.
+FAILS = {"three-levels-not-better", "baselines-upper-bound", "gd-best-at-its-constant"}
 ABOUT_FULL = (*claims_full.CLAIMS, *claims_full_weights.CLAIMS, *claims_recipes.CLAIMS)
 OTHERS = {claim.id for claim in ABOUT_FULL}
 OWN = [claim.id for claim in study.claims if claim.id not in OTHERS]  # the others: test_full_claims
@@ -99,6 +100,7 @@ BROKEN = {
         to("step_size", shrinkage=0.9),
     ],
     "section-5.3-first-layer": [to("readings", first_layer=1e-3)],
+    "adjustment-constant": [to("known_noise", excess=1.0)],
     "ridge-rescaled-ols": [("rescaled", lambda c, r: {"distance": 0.1 + r.distance})],
     "theorem-5.1": [
         ("least_squares", lambda c, r: {"error": 2 * c.precision}),
@@ -156,6 +158,10 @@ HELD = {
     "lemma-a.1": [("state", lambda c, r: {} if r.alpha is None else {"alpha_printed": 1e-15})],
     "section-5.3": [to("step_size", printed=1e-15)],
     "three-levels-not-better": [times(2, "full_evaluation", law_of(grids.THREE))],
+    "baselines-upper-bound": [times(0.1, "baselines", lambda c, r: r.model == "TUNEDRR")],
+    "gd-best-at-its-constant": [
+        times(0.01, "training", lambda c, r: r.model == "GD++" and r.sigma is not None)
+    ],
 }
 
 
@@ -257,40 +263,6 @@ def test_evaluations_that_differ_by_powers_of_ten_decide_nothing_about_a_printed
     assert found.verdict == "undecided at this scale"
     assert found.resolution.value > 100
     assert "more than the paper's 100,000 sequences" in found.note
-
-
-def deeper(shares, layers=(8, 9, 10)):
-    """Runs of ten layers on some laws, in which these layers leave a share of the loss."""
-
-    def change(config, row):
-        share = shares.get(config.noise, 1.0)
-        steps = sum(depth <= row.layers for depth in layers)
-        return {"loss": share**steps * row.loss} if config.depth == grids.TEN else {}
-
-    return "training", change
-
-
-@pytest.mark.parametrize(
-    ("laws", "share", "layers", "verdict"),
-    [
-        (range(1, 3), 0.8, (10,), "holds"),
-        (range(1, 6), 0.8, (10,), "fails"),
-        (range(1, 8), 0.97, (8, 9, 10), "undecided at this scale"),
-    ],
-    ids=["two laws still gain", "five laws still gain", "a little with every layer"],
-)
-def test_layers_beyond_seven_decide_whether_a_network_has_converged(laws, share, layers, verdict):
-    shares = {f"uniform:{high}": share for high in laws}
-    found = entry_of("fewer-than-ten-layers", changed(view(), deeper(shares, layers)))
-    assert found.verdict == verdict
-    assert f"{9 - len(laws)} of 9 noise laws" in str(found.measured)
-
-
-def test_a_heavy_tail_of_nine_layers_leaves_a_law_open():
-    tail = ("training", lambda c, r: {"error": r.loss} if r.layers == grids.TEN - 1 else {})
-    found = entry_of("fewer-than-ten-layers", changed(view(), tail))
-    assert found.verdict == "undecided at this scale"
-    assert found.measured == "no network of ten layers at this scale"
 
 
 def test_more_heads_are_judged_where_all_depths_of_both_laws_are_there():

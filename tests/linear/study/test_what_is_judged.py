@@ -131,8 +131,58 @@ def test_levels_with_a_heavy_tail_leave_extrapolation_undecided():
     for kind in ("training", "full_evaluation"):
         entry = entry_of("two-levels-diag-extrapolates", (kind, tail))
         assert entry.verdict == UNDECIDED
-        assert "Heavy tail: σ = 3.25" in entry.note
+        model = "FULL" if kind == "full_evaluation" else "DIAG"
+        assert f"Heavy tail: {model} at σ = 3.25" in entry.note
         assert entry_of("two-levels-diag-interpolates", (kind, tail)).verdict == "holds"
+
+
+def test_a_heavy_tail_counts_against_its_network_where_chance_cannot_explain_the_mean():
+    """A mean of c times an expectation happens with a probability of at most 1 / c."""
+
+    def worse(factor):
+        def change(config, row):
+            if row.sigma is None or row.sigma <= 3 or config.noise != grids.TWO:
+                return {}
+            heavy = row.sigma > 3.5
+            loss = (factor if heavy else 2.0) * row.loss
+            return {"loss": loss, "error": loss if heavy else 0.001 * loss}
+
+        return "training", change
+
+    assert entry_of("two-levels-diag-extrapolates", worse(1000.0)).verdict == "fails"
+    assert entry_of("two-levels-diag-extrapolates", worse(2.0)).verdict == UNDECIDED
+
+
+def test_levels_beyond_those_of_the_papers_profiles_do_not_count():
+    def far(config, row):
+        beyond = row.sigma is not None and row.sigma > 4 and config.noise == grids.TWO
+        return {"loss": 0.01 * row.loss, "error": 1e-5 * row.loss} if beyond else {}
+
+    assert entry_of("two-levels-diag-extrapolates", ("full_evaluation", far)).verdict == "holds"
+
+
+@pytest.mark.parametrize(
+    ("depths", "verdict"), [((), "holds"), ((3, 4), UNDECIDED), ((3, 4, 6), "fails")]
+)
+def test_full_is_not_better_unless_it_is_at_half_of_the_depths(depths, verdict):
+    def change(config, row):
+        below = 0.9 if row.layers in depths else 1.0
+        loss = below * invented_rows.network_value("DIAG", grids.THREE, row.layers)
+        hit = config.noise == grids.THREE and whole(config, row)
+        return {"loss": loss, "error": 0.001 * loss} if hit else {}
+
+    entry = entry_of("three-levels-not-better", ("full_evaluation", change))
+    assert entry.verdict == verdict
+    assert f"below DIAG at {len(depths)} of 6 depths" in entry.measured
+
+
+def test_roughness_is_judged_at_the_deepest_network_without_a_heavy_tail():
+    def tail(config, row):
+        hit = config.noise == grids.THREE and row.layers == 7
+        return {"error": row.loss} if hit else {}
+
+    assert entry_of("three-levels-rough").measured.startswith("7 layers")
+    assert entry_of("three-levels-rough", ("full_evaluation", tail)).measured.startswith("6 layers")
 
 
 def test_full_below_diag_at_untrained_levels_refutes():

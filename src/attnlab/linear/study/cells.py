@@ -22,6 +22,7 @@ from attnlab.linear.study.questions_constructions import (
     StepSize,
     StepSizeFound,
 )
+from attnlab.linear.study.questions_layers import LastLayers, LayersRow
 from attnlab.linear.study.questions_networks import (
     AxisLossRow,
     LossRow,
@@ -136,6 +137,12 @@ def run_noiseless_evaluations(config: NoiselessEvaluations) -> Outcome[Noiseless
     return compute_noiseless.evaluations(config)
 
 
+def run_last_layers(config: LastLayers) -> Outcome[LayersRow]:
+    from attnlab.linear.study import compute_layers
+
+    return compute_layers.last_layers(config)
+
+
 def run_readings(config: Readings) -> ReadingsFound:
     from attnlab.linear.study import compute_readings
 
@@ -188,6 +195,7 @@ axis = CellKind(
     "linear_reference", Reference, AxisLossRow, run_reference, version=4, tolerance=Tolerance(1e-5)
 )
 matrices = CellKind("linear_matrices", Matrices, MatrixEntry, run_matrices)
+last_layers = CellKind("linear_last_layers", LastLayers, LayersRow, run_last_layers)
 
 
 # Its inputs have condition numbers of up to a million, whose roundings are of order 1e-10.
@@ -229,6 +237,7 @@ KINDS = (
     training,
     axis,
     matrices,
+    last_layers,
     baselines,
     noiseless,
     noiseless_evaluations,

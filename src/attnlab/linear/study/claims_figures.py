@@ -204,11 +204,12 @@ def _diag_reads(view: View) -> Judgement:
 
 CLAIMS = (
     Claim(
-        "figure-5",
-        f"{SOURCE}, Figure 5",
+        "figure-5-at-the-end",
+        "Ours, beside Figure 5",
         "Read after K = 0, 1, ..., L layers, a network of L layers has its least loss at K = L.",
         _last_read,
         ("fig-5",),
+        ours=True,
     ),
     Claim(
         "noise-degrades",

@@ -42,7 +42,6 @@ from attnlab.linear.study.table_1 import (
 from attnlab.stats import LEVEL, Estimate, normal_threshold
 
 SOURCE = "Vladymyrov et al., Section 6"
-DECIDES = "'attnlab reproduce linear --scale paper' trains every network for 200,000 steps."
 HALF = 0.5  # our line for "diagonal-heavy": more than half of the squared entries
 NEAR = 0.1  # "beat": the paper's own gaps to ADARR are of this share of its loss
 FEW = 0.1  # of all cells may be left out of a statement about all of them
@@ -119,7 +118,7 @@ def _left_open(view: View) -> str:
     """What decides a cell that the clipped recipe misses."""
     if view.scale == "paper":
         return f"{NO_SCALE} That takes networks of the paper's recipe on every law and depth."
-    return DECIDES
+    return full_results.DECIDES
 
 
 @dataclass(frozen=True)
@@ -212,7 +211,7 @@ def _full_diag(
         "comparable",
         f"neither has more than {comparable():.2g} times the loss of the other, the largest ratio "
         f"in the paper's own table, by {MARGIN:g} standard errors",
-        f"{note} {DECIDES}" if verdict == UNDECIDED else note,
+        f"{note} {full_results.DECIDES}" if verdict == UNDECIDED else note,
         **full_results.setting(rows),
         resolution=Resolution(
             max(math.expm1(pair.error) for pair in telling),
@@ -250,7 +249,7 @@ def _four_layers(view: View) -> Judgement:
         ),
         "below ADARR for s_max = 4, 5, 6 and 7",
         f"by more than {MARGIN:g} standard errors on each law",
-        f"{note} {DECIDES}" if verdict == UNDECIDED else note,
+        f"{note} {full_results.DECIDES}" if verdict == UNDECIDED else note,
         **full_results.setting(rows),
         resolution=Resolution(
             max(error for _, error in gaps.values()), NEAR, "of the loss of ADARR"
@@ -293,7 +292,7 @@ def _axis(view: View) -> Judgement:
         "nowhere above our FULL, with 10 or 20 numbers per layer instead of 242",
         f"{normal_threshold(CELLS):.1f} standard errors (familywise level {LEVEL:g}); "
         "cells with a heavy tail are left out",
-        f"{note} {DECIDES}" if verdict == UNDECIDED else note,
+        f"{note} {full_results.DECIDES}" if verdict == UNDECIDED else note,
         **full_results.setting(rows),
         resolution=Resolution(max(errors), HALF, "of the loss of FULL"),
     )

@@ -14,7 +14,7 @@ import numpy as np
 
 from attnlab.lab.study import NO_SCALE, UNDECIDED, Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import full_results, grids, grids_full, results
-from attnlab.linear.study.claims_full import DECIDES, HALF, SOURCE, no_full_network
+from attnlab.linear.study.claims_full import HALF, SOURCE, no_full_network
 from attnlab.linear.study.questions_full import FullLossRow, StructureRow
 from attnlab.linear.study.results import MARGIN
 from attnlab.linear.study.table_1 import LAWS, PAPER, UNIFORM
@@ -200,7 +200,7 @@ def _not_identical(view: View) -> Judgement:
         f"less than {ALIKE:g}; DIAG has 1",
         f"by {MARGIN:g} standard errors over the networks",
         "Only FULL networks of five layers or more that come within a quarter of the paper's loss. "
-        f"{DECIDES if verdict == UNDECIDED else ''}".strip(),
+        f"{full_results.DECIDES if verdict == UNDECIDED else ''}".strip(),
         **full_results.setting(rows),
         resolution=Resolution(MARGIN * error, 1 - ALIKE, "of the squared entries"),
     )
@@ -221,7 +221,7 @@ def _later_layers(view: View) -> Judgement:
         f"{value:.2f} ± {error:.2f}, from {min(later):.2f} to {max(later):.2f}",
         "less than half",
         f"by {MARGIN:g} standard errors over the networks",
-        f"{note} {DECIDES}" if verdict == UNDECIDED else note,
+        f"{note} {full_results.DECIDES}" if verdict == UNDECIDED else note,
         **full_results.setting(rows),
         resolution=Resolution(MARGIN * error, HALF - 1 / 11, "of the squared entries"),
     )
@@ -315,7 +315,7 @@ def _figure_7(view: View) -> Judgement:
         "both above 0: low noise improves first, and the last layer makes high noise worse",
         f"at every depth from 3 on with a network as good as the paper's, by {MARGIN:g} standard "
         "errors; only networks with the paper's steps refute",
-        f"{note} {DECIDES}" if verdict == UNDECIDED else note,
+        f"{note} {full_results.DECIDES}" if verdict == UNDECIDED else note,
         **full_results.setting([chosen[depth] for depth in found]),
         resolution=Resolution(
             max(MARGIN * one.standard_error for one in (against or both)), HALF, "of the log loss"

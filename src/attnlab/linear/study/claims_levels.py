@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from attnlab.lab.judgement import all_of
-from attnlab.lab.study import NO_SCALE, UNDECIDED, Claim, Judgement, Resolution, Verdict, View
+from attnlab.lab.study import UNDECIDED, Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import full_results, grids, results
 from attnlab.linear.study.claims_models import SOURCE, shown
 from attnlab.linear.study.claims_profiles import Profile, within
 from attnlab.linear.study.results import MARGIN, clearly_below
-from attnlab.linear.study.table_1 import PAPER, law_name
+from attnlab.linear.study.table_1 import PAPER, law_name, trained_range
 from attnlab.stats import Estimate
 
 MODELS = ("FULL", "DIAG")
+CHANCE = math.erfc(MARGIN / math.sqrt(2))  # of a normal number beyond MARGIN standard errors
 APART = 0.5  # of the log loss: a difference that a picture of the profiles shows
-FEW = 0.1  # of the levels may have a heavy tail
 
 
 def _missing(view: View, law: str) -> Judgement | None:
@@ -41,7 +43,8 @@ def _unready(view: View, law: str) -> Judgement | None:
         return None
     found = f"FULL on {law_name(law)} with {depth} layers: {full}"
     scale = "standard" if view.scale == "quick" and not results.steady(full) else "paper"
-    return results.open_until(f"{found} (paper {PAPER['FULL', depth, law]:g})", scale)
+    waits = results.open_until(f"{found} (paper {PAPER['FULL', depth, law]:g})", scale)
+    return replace(waits, note=full_results.DECIDES) if view.scale == "paper" else waits
 
 
 def _deepest(view: View, law: str) -> tuple[int, Estimate, Estimate]:
@@ -73,70 +76,87 @@ def _in_distribution(view: View) -> Judgement:
     )
 
 
-def _ratio(full: Profile, diag: Profile, levels: Sequence[float]) -> Estimate:
-    """The mean of log FULL / DIAG over the levels, which share their sequences."""
-    found = [results.log_ratio(full[s], diag[s]) for s in levels]
-    errors = [each.standard_error for each in found]
-    return Estimate(float(np.mean([each.value for each in found])), float(np.mean(errors)))
+class _Side(NamedTuple):
+    """At how many levels of a range DIAG is clearly better or worse, and what was noticed there."""
+
+    better: list[float]
+    worse: list[float]
+    open: list[float]
+    seen: float  # the largest of MARGIN standard errors of log FULL / DIAG at a decided level
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether DIAG is better at most of the levels."""
+        most = (len(self.better) + len(self.worse) + len(self.open)) / 2
+        if len(self.better) > most:
+            return "holds"
+        return "fails" if len(self.worse) > most else UNDECIDED
 
 
-def _side(
-    full: Profile, diag: Profile, levels: Sequence[float]
-) -> tuple[Verdict, Resolution, list[float]]:
-    """Whether DIAG is better on average over some levels, and the levels with a heavy tail.
+def _clearly_larger(first: Estimate, second: Estimate) -> bool:
+    """Whether a mean is above a steady one, which a heavy tail of the first does not hide.
 
-    Those count for nothing, and nothing is decided where more than a few have one.
+    A mean of numbers that are not negative is above m / CHANCE with a probability of at most
+    CHANCE, if m is its expectation (Markov): under a heavy tail the expectation is at least CHANCE
+    times the mean.
     """
-    steady = [s for s in levels if results.steady(full[s]) and results.steady(diag[s])]
-    tails = [s for s in levels if s not in steady]
-    if not steady:
-        return UNDECIDED, Resolution(math.inf, APART, "of the log loss"), tails
-    ratio = _ratio(full, diag, steady)
-    verdict: Verdict = UNDECIDED
-    if len(tails) > FEW * len(levels):
-        verdict = UNDECIDED
-    elif results.clearly_positive(ratio):
-        verdict = "holds"
-    elif results.clearly_negative(ratio):
-        verdict = "fails"
-    return verdict, Resolution(MARGIN * ratio.standard_error, APART, "of the log loss"), tails
+    if not results.steady(second):
+        return False
+    if results.steady(first):
+        return clearly_below(second, first)
+    return CHANCE * first.value > second.value + MARGIN * second.standard_error
+
+
+def _side(full: Profile, diag: Profile, levels: Sequence[float]) -> _Side:
+    better = [s for s in levels if _clearly_larger(full[s], diag[s])]
+    worse = [s for s in levels if _clearly_larger(diag[s], full[s])]
+    steady = [s for s in (*better, *worse) if results.steady(full[s]) and results.steady(diag[s])]
+    errors = [results.log_ratio(full[s], diag[s]).standard_error for s in steady]
+    decided = {*better, *worse}
+    seen = MARGIN * max(errors, default=math.inf)
+    return _Side(better, worse, [s for s in levels if s not in decided], seen)
 
 
 def _untrained(view: View, sides: dict[str, Callable[[float], bool]]) -> Judgement:
-    """Whether DIAG is better than FULL on every one of some ranges of untrained levels."""
+    """Whether DIAG is better than FULL at most levels of every one of some untrained ranges.
+
+    As in the paper's profiles, the levels end at the largest trained one plus 1.
+    """
     if waits := _missing(view, grids.TWO) or _unready(view, grids.TWO):
         return waits
     depth, *_ = _deepest(view, grids.TWO)
     full, diag = (results.profile(view, model, grids.TWO, depth) for model in MODELS)
-    untrained = [s for s in sorted(full.keys() & diag.keys()) if s not in (1.0, 3.0)]
-    parts, shown, tails = [], [], []
-    for name, within_side in sides.items():
-        levels = [s for s in untrained if within_side(s)]
-        verdict, seen, heavy = _side(full, diag, levels)
-        known = [s for s in levels if s not in heavy]
-        parts.append((verdict, seen))
-        tails += heavy
-        wins, losses = (
-            sum(clearly_below(a[s], b[s]) for s in known) for a, b in ((diag, full), (full, diag))
-        )
-        shown.append(f"{name} DIAG is better at {wins} of {len(known)}, worse at {losses}")
-        if known:
-            ratio = _ratio(full, diag, known)
-            shown[-1] += (
-                f" (mean of log FULL / DIAG {ratio.value:+.2f} ± {ratio.standard_error:.2f})"
-            )
+    last = trained_range(grids.TWO)[1] + 1
+    untrained = [s for s in sorted(full.keys() & diag.keys()) if s not in (1.0, 3.0) and s <= last]
+    found = {
+        name: _side(full, diag, [s for s in untrained if within_side(s)])
+        for name, within_side in sides.items()
+    }
+    parts: list[tuple[Verdict, Resolution]] = [
+        (each.verdict, Resolution(each.seen, APART, "of the log loss")) for each in found.values()
+    ]
     verdict, seen = all_of(parts)
     verdict = results.after_training(view, verdict)
-    takes = f"{NO_SCALE} That takes networks without a heavy tail at these levels."
+    shown = [
+        f"{name} DIAG is better at {len(each.better)}, worse at {len(each.worse)}"
+        + (f", open at {len(each.open)}" if each.open else "")
+        for name, each in found.items()
+    ]
+    heavy = [
+        f"{model} at σ = {s:g}"
+        for model, profile in zip(MODELS, (full, diag), strict=True)
+        for s in untrained
+        if not results.steady(profile[s])
+    ]
     return Judgement(
         verdict,
-        f"{depth} layers: {'; '.join(shown)}",
-        "DIAG below FULL on average over the untrained levels"
-        + (" of each side" * (len(sides) > 1)),
-        f"mean of the log ratio above 0 by {MARGIN:g} standard errors; levels with a heavy tail "
-        f"(standard error above {results.STEADY:.0%}) are left out, at most {FEW:.0%} of a side",
-        f"Heavy tail: {results.listed([f'σ = {s:g}' for s in tails])}."
-        + (f" {takes if tails else results.left_open(view)}" if verdict == UNDECIDED else ""),
+        f"{depth} layers, noise levels up to {last:g}: {'; '.join(shown)}",
+        "DIAG below FULL at most of the untrained levels" + (" of each side" * (len(sides) > 1)),
+        f"by more than {MARGIN:g} standard errors; a heavy tail (standard error above "
+        f"{results.STEADY:.0%}) counts against its network where {CHANCE:.2g} times the sample "
+        "mean is above the other loss, and leaves the level open elsewhere",
+        f"Heavy tail: {results.listed(heavy)}."
+        + (f" {results.left_open(view)}" if verdict == UNDECIDED else ""),
         **results.trained_evidence(view, grids.TWO),
         resolution=seen,
     )
@@ -148,6 +168,20 @@ def _interpolation(view: View) -> Judgement:
 
 def _extrapolation(view: View) -> Judgement:
     return _untrained(view, {"below 1": lambda s: s < 1, "above 3": lambda s: s > 3})
+
+
+def _deepest_ready(view: View, law: str) -> int | None:
+    """The deepest network of FULL up to 7 layers that may refute (`full_results.ready`)."""
+    diag = results.by_depth(view, "DIAG", law)
+    depths = [d for d in diag if d <= grids.DEEPEST and full_results.ready(view, law, d)]
+    known = full_results.trusted(view, law)
+    return max((d for d in depths if d in known), default=None)
+
+
+def _steady_within(view: View, law: str, depth: int) -> bool:
+    """Whether both profiles are without a heavy tail inside the trained range."""
+    profiles = (within(results.profile(view, model, law, depth), law) for model in MODELS)
+    return all(results.steady(loss) for profile in profiles for loss in profile.values())
 
 
 def squared_roughness(profile: Profile) -> Estimate:
@@ -166,9 +200,11 @@ def squared_roughness(profile: Profile) -> Estimate:
 
 
 def _rough(view: View) -> Judgement:
-    if waits := _missing(view, grids.THREE) or _unready(view, grids.THREE):
+    if waits := _missing(view, grids.THREE):
         return waits
-    depth, *_ = _deepest(view, grids.THREE)
+    depth = _deepest_ready(view, grids.THREE)
+    if depth is None or not _steady_within(view, grids.THREE, depth):
+        return _unready(view, grids.THREE) or results.open_until("heavy tails", "paper")
     full, diag = (
         squared_roughness(within(results.profile(view, model, grids.THREE, depth), grids.THREE))
         for model in MODELS
@@ -179,7 +215,8 @@ def _rough(view: View) -> Judgement:
         verdict = "holds" if gap > 0 else "fails"
     return Judgement(
         verdict,
-        f"{depth} layers: FULL {full}, DIAG {diag}",
+        f"{depth} layers: FULL {full.value:.4f} ± {full.standard_error:.4f}, DIAG "
+        f"{diag.value:.4f} ± {diag.standard_error:.4f}",
         "FULL has the larger roughness",
         "the roughness is the mean square of the second differences of the log loss between 1 and "
         f"5, without the part that sampling adds; larger by more than {MARGIN:g} standard errors",
@@ -190,21 +227,41 @@ def _rough(view: View) -> Judgement:
 
 
 def _not_better(view: View) -> Judgement:
+    """From two layers on: with one layer all families have the same best loss."""
     if waits := _missing(view, grids.THREE):
         return waits
-    depth, full, diag = _deepest(view, grids.THREE)
-    verdict: Verdict = "fails" if clearly_below(full, diag) else "holds"
-    if verdict == "holds" and (waits := _unready(view, grids.THREE)):
-        return waits
+    full = full_results.trusted(view, grids.THREE)
+    diag = results.by_depth(view, "DIAG", grids.THREE)
+    depths = [d for d in full.keys() & diag.keys() if 2 <= d <= grids.DEEPEST]
+    depths = sorted(d for d in depths if results.steady(diag[d]))
+    better = [d for d in depths if clearly_below(full[d], diag[d])]
+    most = (grids.DEEPEST - 1) / 2
+    verdict: Verdict = UNDECIDED
+    if len(better) >= most:
+        verdict = results.after_training(view, "fails")
+    elif (
+        not better
+        and len(depths) > most
+        and all(full_results.ready(view, grids.THREE, d) for d in depths)
+    ):
+        verdict = "holds"
+    compared = better if verdict == "fails" else depths
+    if not compared:
+        return _unready(view, grids.THREE) or results.open_until("heavy tails", "paper")
+    words = [f"{d} layers FULL {shown(full[d])}, DIAG {shown(diag[d])}" for d in depths]
     return Judgement(
         verdict,
-        f"{depth} layers: FULL {shown(full)}, DIAG {shown(diag)}",
+        f"FULL is below DIAG at {len(better)} of {len(depths)} depths: {'; '.join(words)}",
         "FULL is not below DIAG",
-        f"below by more than {MARGIN:g} standard errors",
+        f"below by more than {MARGIN:g} standard errors at half of the depths from two to seven, "
+        "or more, refutes, at none confirms; networks with a heavy tail are left out",
         f"The paper's own table has {PAPER['FULL', 7, grids.THREE]:g} for FULL and "
-        f"{PAPER['DIAG', 7, grids.THREE]:g} for DIAG on {law_name(grids.THREE)} with 7 layers.",
+        f"{PAPER['DIAG', 7, grids.THREE]:g} for DIAG on {law_name(grids.THREE)} with 7 layers."
+        + (f" {results.left_open(view)}" if verdict == UNDECIDED else ""),
         **results.trained_evidence(view, grids.THREE),
-        resolution=Resolution(results.margin(full, diag), 0.1, "of the loss of DIAG"),
+        resolution=Resolution(
+            max(results.margin(full[d], diag[d]) for d in compared), 0.1, "of the loss of DIAG"
+        ),
     )
 
 

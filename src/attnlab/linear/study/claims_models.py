@@ -1,4 +1,4 @@
-"""Claims that compare trained models with each other and with the ridges, over a noise law.
+"""Claims that compare trained models with each other and with ridges, over a noise law.
 
 Source: Vladymyrov et al. (arXiv 2402.14180), Sections 5 and 6. Words such as "close" and "match"
 have no definition in the paper: the tolerance names the threshold that we chose. `quick` trains
@@ -8,10 +8,15 @@ with little effort, so that a loss which its networks miss leaves a claim undeci
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 from attnlab.lab.study import UNDECIDED, Claim, Judgement, Resolution, Verdict, View
-from attnlab.linear.study import full_results, grids, results
+from attnlab.linear.study import (
+    claims_baselines,
+    claims_each_layer,
+    full_results,
+    grids,
+    results,
+)
 from attnlab.linear.study.results import MARGIN, clearly_below
 from attnlab.linear.study.table_1 import LAWS, UNIFORM, law_name
 from attnlab.stats import LEVEL, Estimate, normal_threshold
@@ -121,59 +126,6 @@ def beating_adarr(view: View, model: str, evidence: results.Evidence, trained: b
     )
 
 
-def _gain_grows(view: View) -> Judgement:
-    gains: dict[str, Estimate] = {}
-    for law in results.laws_with(view, "DIAG", UNIFORM[1:]):
-        losses = {d: v for d, v in results.by_depth(view, "DIAG", law).items() if d <= 7}
-        ours = losses[max(losses)]
-        if results.steady(ours):
-            gap, error = results.difference(results.ridge(view, "ADARR", law), ours)
-            gains[law_name(law)] = Estimate(gap, error)
-    if len(gains) < 3:
-        return results.open_until(f"DIAG on {len(gains)} laws U(0, s_max) only", "standard")
-    steps = [
-        (second.value - first.value, math.hypot(first.standard_error, second.standard_error))
-        for first, second in pairwise(gains.values())
-    ]
-    falls = any(gap < -MARGIN * error for gap, error in steps)
-    first, *_, last = gains.values()
-    rise, noise = results.difference(last, first)
-    grown = rise > MARGIN * noise
-    verdict = "fails" if falls or not grown else "holds"
-    return Judgement(
-        results.after_training(view, verdict),
-        "ADARR minus DIAG: "
-        + ", ".join(f"{gain.value:+.4f} on {law}" for law, gain in gains.items()),
-        "growing with s_max",
-        f"no step down by more than {MARGIN:g} standard errors, and the last above the first by "
-        "more than that",
-        "",
-        **results.trained_evidence(view),
-        resolution=Resolution(MARGIN * noise, max(abs(rise), noise), "of the gain in loss"),
-    )
-
-
-def _tuned_improves(view: View) -> Judgement:
-    losses, worse, margins = [], [], []
-    for law in LAWS[1:]:
-        ada, tuned = (results.ridge(view, name, law) for name in ("ADARR", "TUNEDRR"))
-        losses.append(f"{law_name(law)} {1 - tuned.value / ada.value:.0%}")
-        margins.append(results.margin(tuned, ada))
-        if not clearly_below(tuned, ada):
-            worse.append(law_name(law))
-    unclear = max(margins) > 0.25
-    return Judgement(
-        "fails" if worse else "holds",
-        f"TUNEDRR is below ADARR by {', '.join(losses)}",
-        "below on every noise law",
-        f"by more than {MARGIN:g} standard errors on each law",
-        f"Not below: {results.listed(worse)}."
-        + (f" {results.decides('standard')}" if unclear and not worse else ""),
-        **results.AS_IN_PAPER,
-        resolution=Resolution(max(margins), 0.25, "of the loss of ADARR"),
-    )
-
-
 def _heads(view: View) -> Judgement:
     gains, much, margins, refuting = [], [], [], []
     lacking = {(law, depth) for law in HEADS_LAWS for depth in range(2, grids.DEEPEST)}
@@ -215,31 +167,6 @@ def _heads(view: View) -> Judgement:
     )
 
 
-def _iterations(view: View) -> Judgement:
-    rows = {row.steps: row for row in view.rows(grids.iterative(view.scale, view.seed))}
-    exact = rows[0]
-    near = [
-        steps
-        for steps, row in rows.items()
-        if steps and abs(row.loss - exact.loss) <= CLOSE * exact.loss
-    ]
-    enough = min(near, default=0)
-    return Judgement(
-        "holds" if 30 < enough <= 100 and rows[10].loss > 2 * exact.loss else "fails",
-        f"ADARR {exact.loss:.4f} with inverses; "
-        + ", ".join(f"{row.loss:.4f} at K = {steps}" for steps, row in rows.items() if steps),
-        "about 100 gradient steps of size 1/100",
-        f"within {CLOSE:.0%} of the exact method from some K on that is above 30 and at most 100, "
-        "and more than twice its loss at K = 10, on the same sequences; our thresholds",
-        **results.AS_IN_PAPER,
-        resolution=Resolution(
-            MARGIN * math.hypot(exact.error, rows[100].error) / exact.loss,
-            0.2,
-            "of the loss of ADARR",
-        ),
-    )
-
-
 CLAIMS = (
     Claim(
         "gd-is-constrr",
@@ -263,31 +190,12 @@ CLAIMS = (
         ("fig-1",),
     ),
     Claim(
-        "gain-grows",
-        SOURCE,
-        "The gain of DIAG over ADARR grows with s_max.",
-        _gain_grows,
-        ("fig-1",),
-    ),
-    Claim(
-        "tuned-improves",
-        SOURCE,
-        "TUNEDRR is better than ADARR.",
-        _tuned_improves,
-        ("fig-1", "fig-2-deepest"),
-    ),
-    Claim(
         "more-heads",
         "Vladymyrov et al., Section 5",
         "More heads than one add little to DIAG.",
         _heads,
         ("heads",),
     ),
-    Claim(
-        "iterative-adarr",
-        SOURCE,
-        "Without inverses ADARR needs about 100 gradient steps.",
-        _iterations,
-        ("iterations",),
-    ),
+    *claims_baselines.CLAIMS,
+    *claims_each_layer.CLAIMS,
 )

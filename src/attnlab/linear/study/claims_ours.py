@@ -11,7 +11,7 @@ import math
 
 from attnlab.lab.study import UNDECIDED, Claim, Judgement, Resolution, View
 from attnlab.linear.study import grids, results
-from attnlab.linear.study.claims_table import reaching
+from attnlab.linear.study.claims_table import KNOWN, reaching
 from attnlab.linear.study.claims_table_cells import judged_cells
 from attnlab.linear.study.results import MARGIN, at_most, clearly_below
 from attnlab.linear.study.table_1 import LAWS, PAPER, SHOWN, law_name
@@ -184,7 +184,7 @@ CLAIMS = (
         "table-1-axis",
         "Ours, beside Table 1",
         "AXIS, with at most a twelfth of the numbers of FULL, reaches every cell of the paper's "
-        "FULL that has noise or at most two layers.",
+        f"FULL that has noise or at most two layers and {KNOWN}.",
         lambda view: reaching(view, "AXIS", results.AS_IN_PAPER, False),
         ("table-1", "fig-1"),
         ours=True,

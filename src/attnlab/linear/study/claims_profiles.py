@@ -11,7 +11,7 @@ import math
 from itertools import pairwise
 
 from attnlab.lab.study import UNDECIDED, Claim, Judgement, Resolution, Verdict, View
-from attnlab.linear.study import grids, results
+from attnlab.linear.study import claims_gd_range, grids, results
 from attnlab.linear.study.claims_models import SOURCE, trained_in_full
 from attnlab.linear.study.results import MARGIN, at_most, clearly_below
 from attnlab.linear.study.table_1 import LAWS, law_name, trained_range
@@ -219,4 +219,5 @@ CLAIMS = (
         _three_layers,
         ("fig-2-depths",),
     ),
+    *claims_gd_range.CLAIMS,
 )

@@ -35,6 +35,9 @@ Rows = list[dict[str, Any]]
 REFERENCES = (*RIDGES, "BAYES")
 ORDER = [*SHOWN, *REFERENCES]
 LEAST = 1e-13  # the least value of a logarithmic axis, where 0 is drawn
+HIGHEST = 10.0  # of the axis of losses: answering 0 has a loss of 5
+ROUNDING = 1e-20
+LEAST_PLAIN, LARGEST_PLAIN = 1e-3, 1e4  # other numbers are written with a power of ten
 
 
 def log_scale(**more: Any) -> alt.Scale:
@@ -52,11 +55,46 @@ def laws_on_top() -> alt.X:
     return alt.X("noise:N", title=None, sort=order, axis=alt.Axis(orient="top", labelAngle=0))
 
 
+def short(value: float | None) -> str:
+    """A loss as text for the cell of a table: three digits, rounding errors as 0."""
+    if value is None:
+        return ""
+    if value < ROUNDING:
+        return "0"
+    if LEAST_PLAIN <= value < LARGEST_PLAIN:
+        return f"{value:.3g}"
+    digits, _, power = f"{value:.2e}".partition("e")
+    return f"{digits}e{int(power)}"
+
+
+def two_numbers(base: Any, ours: str, paper: str, dy: int = 0) -> list[Any]:
+    """Two numbers side by side in the cells of a table: ours on the left, the paper's in italics.
+
+    Parameters
+    ----------
+    base
+        The chart with the cells.
+    ours, paper
+        The columns that have the numbers as text.
+    dy
+        Distance below the middle of a cell, in pixels.
+    """
+    import altair as alt
+
+    return [
+        base.mark_text(fontSize=10, align="right", dx=-3, dy=dy).encode(text=alt.Text(f"{ours}:N")),
+        base.mark_text(
+            fontSize=10, align="left", dx=3, dy=dy, fontStyle="italic", opacity=0.75
+        ).encode(text=alt.Text(f"{paper}:N")),
+    ]
+
+
 def model_colour() -> alt.Color:
     """One colour per model, the same in every figure."""
     import altair as alt
 
-    return alt.Color("model:N", title=None, sort=ORDER, scale=alt.Scale(domain=ORDER))
+    key = alt.Legend(symbolOpacity=1)  # also where the first mark is a faint band
+    return alt.Color("model:N", title=None, sort=ORDER, scale=alt.Scale(domain=ORDER), legend=key)
 
 
 def every_run(view: View, model: str, law: str) -> list[list[Any]]:
@@ -133,28 +171,30 @@ def panel(rows: Rows, title: str, width: int = 190, height: int = 170) -> Any:
         x=alt.X("layers:Q", title="layers", axis=alt.Axis(tickMinStep=1, format="d")),
         color=model_colour(),
     )
-    y = alt.Y("loss:Q", title="adjusted loss", scale=log_scale())
+    drawn = [row[name] for row in rows for name in ("loss", "low", "paper") if row.get(name)]
+    scale = log_scale(domain=[min(drawn, default=LEAST) / 1.3, HIGHEST], clamp=True)
+    y = alt.Y("loss:Q", title="adjusted loss", scale=scale)
     networks = base.transform_filter("isValid(datum.low)")
+    ridges = base.transform_filter("!isValid(datum.low)")
+    tooltip = [
+        alt.Tooltip("model:N"),
+        alt.Tooltip("layers:Q"),
+        alt.Tooltip("loss:Q", format=".3g"),
+        alt.Tooltip("error:Q", format=".1g"),
+        alt.Tooltip("paper:Q", format=".3g"),
+    ]
     return alt.layer(
-        networks.mark_area(opacity=0.2).encode(
-            y=alt.Y("low:Q", scale=log_scale()), y2=alt.Y2("high:Q")
-        ),
-        networks.mark_line(point=True).encode(
-            y=y,
-            tooltip=[
-                alt.Tooltip("model:N"),
-                alt.Tooltip("layers:Q"),
-                alt.Tooltip("loss:Q", format=".3g"),
-                alt.Tooltip("error:Q", format=".1g"),
-                alt.Tooltip("paper:Q", format=".3g"),
-            ],
-        ),
+        networks.mark_area(opacity=0.2).encode(y=alt.Y("low:Q", scale=scale), y2=alt.Y2("high:Q")),
+        networks.mark_line(point=True).encode(y=y, tooltip=tooltip),
         networks.transform_filter("isValid(datum.paper) && datum.paper > 0")
         .mark_point(shape=CROSS, filled=False, size=36, strokeWidth=1.6, opacity=1)
         .encode(y=alt.Y("paper:Q")),
-        base.transform_filter("!isValid(datum.low) && isValid(datum.loss)")
-        .mark_line(strokeDash=[5, 4])
-        .encode(y=y),
+        ridges.transform_filter("isValid(datum.loss)")
+        .mark_line(strokeWidth=1, opacity=0.8)
+        .encode(y=y, tooltip=tooltip),
+        ridges.transform_filter("isValid(datum.paper) && datum.paper > 0")
+        .mark_line(strokeDash=[5, 4], strokeWidth=2.4)
+        .encode(y=alt.Y("paper:Q")),
     ).properties(title=title, width=width, height=height)
 
 
@@ -213,8 +253,9 @@ def draw_read(rows: Rows) -> Drawn:
 
 
 NOTE = (
-    "Points and lines show the best run, bands the range of all runs, crosses Table 1 of the "
-    "paper, and dashed lines predictors without layers. AXIS is a family of ours."
+    "Lines with points show the best run, bands the range of all runs, and thin lines predictors "
+    "without layers. Crosses and dashed lines are the values of Table 1 of the paper. Losses above "
+    f"{HIGHEST:g} are cut off. AXIS is a family of ours, and BAYES is not in the paper."
 )
 
 FIGURES = (

@@ -1,7 +1,7 @@
 """Table 1 as a coloured table, what heads and single omegas gain, and ADARR without inverses.
 
-Source: Vladymyrov et al. (arXiv 2402.14180). Colours compare our losses with the paper's. The
-paper's values, standard errors and the loss of Bayes are in the table of the figure.
+Source: Vladymyrov et al. (arXiv 2402.14180). Every cell of Table 1 has our loss and the paper's,
+and a colour for their ratio. Standard errors and the loss of Bayes are in the data of the figure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.study import Figure, View
 from attnlab.linear.study import grids, results
 from attnlab.linear.study.claims_table_cells import table_cells
-from attnlab.linear.study.figures import Rows, finite, laws_on_top, log_scale, shown
+from attnlab.linear.study.figures import (
+    Rows,
+    finite,
+    laws_on_top,
+    log_scale,
+    short,
+    shown,
+    two_numbers,
+)
 from attnlab.linear.study.table_1 import LAWS, PAPER, RIDGES, SHOWN, law_name
 
 if TYPE_CHECKING:
@@ -33,7 +41,7 @@ def table_rows(view: View) -> Rows:
                     "model": model,
                     "row": f"{model} {cell.depth}",
                     "noise": law_name(cell.law),
-                    "ours": shown(cell.ours.value),
+                    "ours": finite(cell.ours.value),
                     "error": finite(cell.ours.standard_error),
                     "paper": cell.paper,
                     "bayes": floor,
@@ -62,7 +70,8 @@ def table_rows(view: View) -> Rows:
                 }
             )
     for row in found:
-        row["text"] = "overflow" if row["ours"] is None else f"{row['ours']:.2g}"
+        row["text"] = "overflow" if row["ours"] is None else short(row["ours"])
+        row["printed"] = short(row["paper"])
     return found
 
 
@@ -94,7 +103,7 @@ def draw_table(rows: Rows) -> Drawn:
                 alt.Tooltip("worst_share:Q", format=".1%"),
             ],
         ),
-        base.mark_text(fontSize=8).encode(text=alt.Text("text:N")),
+        *two_numbers(base, "text", "printed"),
     ).properties(width=900, height=20 * len(order))
 
 
@@ -168,11 +177,11 @@ FIGURES = (
     Figure(
         "table-1",
         "Table 1: adjusted loss",
-        "The numbers are our losses, the colour is their ratio to the paper's (blue is lower). The "
-        "paper's values, standard errors and the loss of Bayes are in the tooltip and in the CSV "
-        "file, and so are the largest loss of a sequence and the share of the mean in the worst "
-        "0.1% for AXIS and FULL; the training of GD++ and DIAG does not "
-        "record them. AXIS is a family of ours, compared with the paper's FULL.",
+        "In every cell our loss is on the left and the paper's in italics on the right; the colour "
+        "is their ratio (blue is lower). Standard errors and the loss of Bayes are in the tooltip "
+        "and in the CSV file, and so are the largest loss of a sequence and the share of the mean "
+        "in the worst 0.1% for AXIS and FULL; the training of GD++ and DIAG does not record them. "
+        "AXIS is a family of ours, compared with the paper's FULL.",
         table_rows,
         draw_table,
     ),

@@ -129,20 +129,19 @@ def _starts(
 
 def _diagonal() -> list[NamedNetwork]:
     from attnlab.linear.models.network import save
-    from attnlab.linear.weights.diagonal import diagonal_networks
+    from attnlab.linear.weights.diagonal import DEEP_FILE, diagonal_networks
 
-    held = diagonal_networks()
-    return [
-        NamedNetwork(
-            f"linear/{family}/{law.replace(':', '-')}/{depth}",
-            f"{FAMILIES[family]}, {_layers(depth)}, noise {law}, recorded loss "
-            f"{held.losses[f'{family}/{law}/{depth}'][0]:.3g}",
-            lambda path, at=(family, law, depth): save(path, held.network(*at)),
-        )
-        for family in ("diag", "gd++")
-        for law in held.laws(family)
-        for depth in held.depths(family, law)
-    ]
+    found = {}
+    for held in (diagonal_networks(DEEP_FILE), diagonal_networks()):  # of seven layers the second
+        for name, (loss, *_) in held.losses.items():
+            family, law, layers = name.split("/")
+            found[family, law, int(layers)] = NamedNetwork(
+                f"linear/{family}/{law.replace(':', '-')}/{layers}",
+                f"{FAMILIES[family]}, {_layers(int(layers))}, noise {law}, recorded loss "
+                f"{loss:.3g}",
+                lambda path, h=held, at=(family, law, int(layers)): save(path, h.network(*at)),
+            )
+    return [found[at] for at in sorted(found)]
 
 
 def _regressors() -> list[NamedNetwork]:

@@ -58,8 +58,6 @@ def cells_of(model: str, law: str, view: View) -> list[Cell]:
         return [grids.axis(law, view.scale, view.seed)]
     if model == "FULL":
         return grids_full.shipped(law, view.scale, view.seed)
-    if model == grids.TEN_LAYERS:
-        return grids.ten_layers(law, view.scale, view.seed)
     return grids.trained(model, law, view.scale, view.seed)
 
 

@@ -1,7 +1,7 @@
-"""Which networks the shipped file contains, as a table: planning a study opens no file.
+"""Which networks the shipped files contain, as a table: planning a study opens no file.
 
 The digest of a law's networks is part of the configuration of the cells that evaluate them, so that
-results of other networks are not taken for theirs. A test compares this table with the file.
+results of other networks are not taken for theirs. Tests compare this table with the files.
 """
 
 DIGESTS = {
@@ -18,3 +18,14 @@ DIGESTS = {
 }
 RUNS = (0, 1, 2, 3, 4, 5)  # of every law
 HEAT_MAP_DEPTH = 4  # of the network of Figure 4
+DEEP_DIGESTS = {  # DIAG networks with seven to ten layers
+    "uniform:1": "cab5c92573092ecd",
+    "uniform:2": "af9e66b0645fdd0e",
+    "uniform:3": "fe2f3c6a091b48a9",
+    "uniform:4": "452b030ed5089e0b",
+    "uniform:5": "96994d142c2acdb6",
+    "uniform:6": "f37c33267e3a1825",
+    "uniform:7": "560e03daa092ecf9",
+    "categorical:1,3": "b7b4e1f0aa8e1d7f",
+    "categorical:1,3,5": "5a0b2e0ff4370f14",
+}

@@ -33,8 +33,8 @@ INTRODUCTION = (
         "abstract-baselines",
         "Abstract, Sections 1 and 7",
         "sentence",
-        "On noise of an unknown level, trained linear transformers match or beat GD++ and the "
-        "baselines.",
+        "On noise of an unknown level, uniform and categorical, trained linear transformers match "
+        "or beat GD++ and the baselines derived from ridge.",
         (
             "gd-is-constrr",
             "four-layers-beat-adarr-diag",
@@ -118,7 +118,7 @@ PRELIMINARIES = (
         "Section 2.2, Equation (5)",
         "sentence",
         "For a known noise level σ the best estimate of w is ridge with the constant σ².",
-        ("ridge-is-best",),
+        ("equation-5",),
     ),
     Statement(
         "gd-single-variance",
@@ -190,13 +190,22 @@ DIAGONAL = (
         "sentence",
         "The loss stays about the same when Q and P are diagonal.",
         ("full-diag-uniform",),
+        ("symmetry-broken",),
     ),
     Statement(
         "equation-8",
-        "Section 5, Equations (8) and (9)",
+        "Section 5, Equation (8)",
         "definition",
-        "Diagonal weights that treat all inputs alike have four numbers per head and the four sums "
-        "ω_xx, ω_xy, ω_yx, ω_yy per layer.",
+        "Diagonal P and Q that treat all inputs alike, since the law of the inputs is invariant "
+        "under permutations, have four numbers per head.",
+        reason=DEFINITION,
+    ),
+    Statement(
+        "equation-9",
+        "Section 5, Equation (9)",
+        "definition",
+        "ω_xx, ω_xy, ω_yx and ω_yy of a layer are the sums over its heads of products of these "
+        "numbers.",
         reason=DEFINITION,
     ),
     Statement(

@@ -4,9 +4,13 @@ Source of the problem: Vladymyrov et al. (arXiv 2402.14180), d = 10 and n = 20. 
 p_y, q_x and q_y of all layers under "<family>/<noise law>/<depth>" in float64; GD++ has q = (1, 0).
 Its metadata hold the loss of each network on fresh sequences of the training machine and how the
 networks were trained: `scripts/linear_diagonal.py` trains them and
-`scripts/pack_diagonal_networks.py` writes the file.
+`scripts/pack_diagonal_networks.py` writes the file. A second file of the same form has DIAG
+networks of seven to ten layers: cells of the study trained them, and the best runs were chosen by
+`scripts/pack_deep_networks.py`.
 """
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,6 +27,7 @@ from attnlab.stats.estimate import Estimate
 from attnlab.tensor_files import Tensor
 
 FILE = Path(__file__).parent / "linear_diagonal.safetensors"
+DEEP_FILE = Path(__file__).parent / "linear_deep.safetensors"
 FORMAT = "attnlab linear GD++ and DIAG"
 DIMENSION, TOKENS = 10, 20  # of every context in training
 PARTS = ("p_x", "p_y", "q_x", "q_y")
@@ -82,6 +87,15 @@ class DiagonalNetworks:
         problem = NoisyRegression(DIMENSION, TOKENS, parse_noise(law))
         value, standard_error, samples = self.losses[f"{family}/{law}/{depth}"]
         return Network(weights, problem, Estimate(value, standard_error, int(samples)), self.about)
+
+    def digest(self, family: str, law: str) -> str:
+        """A hash of a law's networks; results that were computed from other networks differ."""
+        total = hashlib.sha256()
+        for name in (f"{family}/{law}/{depth}" for depth in self.depths(family, law)):
+            total.update(name.encode())
+            total.update(self.tensors[name].block().tobytes())
+            total.update(json.dumps(self.losses[name]).encode())
+        return total.hexdigest()[:16]
 
     def __repr__(self) -> str:
         return f"DiagonalNetworks({len(self.tensors)} networks)"

@@ -1,0 +1,151 @@
+"""Networks of seven to ten layers: the cell, the claim, and the script that packs them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scripts.pack_deep_networks import pack
+
+from attnlab.errors import UserError
+from attnlab.lab.store import Store
+from attnlab.linear.models.weights import DiagWeights
+from attnlab.linear.study import compute_layers, grids
+from attnlab.linear.study.questions_layers import LastLayers
+from attnlab.linear.study.questions_networks import TrainedLossRow
+from attnlab.linear.study.shipped_table import DEEP_DIGESTS
+from attnlab.linear.weights.diagonal import DEEP_FILE, PARTS, diagonal_networks
+from tests.linear.study.rows import changed, invented
+from tests.linear.study.test_claims import entry_of
+
+SMALL = LastLayers(weights=DEEP_DIGESTS["uniform:5"], sequences=512)
+
+
+def test_the_table_names_the_networks_of_the_file():
+    held = diagonal_networks(DEEP_FILE)
+    assert sorted(DEEP_DIGESTS) == held.laws("diag")
+    assert {law: held.digest("diag", law) for law in DEEP_DIGESTS} == DEEP_DIGESTS
+    assert {tuple(held.depths("diag", law)) for law in DEEP_DIGESTS} == {(7, 8, 9, 10)}
+
+
+def test_depths_are_compared_on_the_same_sequences():
+    rows = compute_layers.last_layers(SMALL).rows
+    assert [row.layers for row in rows] == [7, 8, 9, 10]
+    last = rows[-1]
+    assert (last.above, last.above_error) == (0.0, 0.0)
+    for row in rows[:-1]:
+        assert row.above == pytest.approx(row.loss - last.loss, rel=1e-9, abs=1e-15)
+        # Independent sequences would give hypot(row.error, last.error).
+        assert 0 < row.above_error < row.error / 2
+
+
+def test_a_network_that_overflows_has_no_loss(monkeypatch):
+    held = diagonal_networks(DEEP_FILE)
+
+    def weights(family, law, depth):
+        own = held.weights(family, law, depth)
+        worse = 1e40 if depth == 9 else 1.0
+        return DiagWeights(*(worse * getattr(own, part) for part in PARTS))
+
+    class Changed:
+        laws, depths, digest = held.laws, held.depths, held.digest
+
+    Changed.weights = staticmethod(weights)
+    monkeypatch.setattr(compute_layers, "diagonal_networks", lambda path: Changed)
+    found = {row.layers: row for row in compute_layers.last_layers(SMALL).rows}
+    assert (found[9].loss, found[9].above_error) == (None, None)
+    assert found[8].above is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"noise": "uniform:0"}, "noise must be one of"), ({"weights": "old"}, "weights must be the")],
+)
+def test_networks_that_do_not_ship_are_refused(change, words):
+    with pytest.raises(UserError, match=words):
+        compute_layers.last_layers(replace(SMALL, **change))
+
+
+def _row(layers: int, selection: float | None, loss: float) -> TrainedLossRow:
+    at = {"model": "DIAG", "layers": layers, "read": layers, "sigma": None}
+    found = {"loss": loss, "error": 0.01, "samples": 100, "diagnosis": "", "training": loss}
+    ended = {"iterations": 9, "stopped": "converged", "rounds_used": 0, "tail_holds": True}
+    return TrainedLossRow(**at, **found, **ended, selection=selection)
+
+
+class FiveRuns:
+    """A store with every run on U(0, 2): run 7 is the best by the choice, the worst by the loss."""
+
+    root = "five runs"
+    depths = range(1, grids.TEN + 1)
+
+    def rows(self, cell):
+        run = cell.config.run
+        choice = {5: None, 7: 0.1}.get(run, 0.2)
+        held = cell.config.noise == "uniform:2"
+        return [_row(each, choice, 0.4 if run == 7 else 0.3) for each in self.depths if held]
+
+    def weights(self, cell):
+        own = float(cell.config.run)
+        return {f"{each}/{part}": np.full((each, 1), own) for each in self.depths for part in PARTS}
+
+
+def test_of_several_runs_the_one_chosen_outside_the_evaluation_is_packed(tmp_path):
+    target = tmp_path / "deep.safetensors"
+    assert pack(FiveRuns(), target, seed=0) == ["uniform:2"]
+    held = diagonal_networks(target)
+    assert held.depths("diag", "uniform:2") == [7, 8, 9, 10]
+    assert held.weights("diag", "uniform:2", 8).p_x.shape == (8, 1)
+    assert (held.weights("diag", "uniform:2", 8).p_x == 7.0).all()
+    assert held.losses["diag/uniform:2/10"] == [0.4, 0.01, 100]
+    assert set(held.about["runs"].values()) == {7}
+
+
+def test_a_store_without_these_runs_is_refused(tmp_path):
+    with pytest.raises(UserError, match="must hold all runs of ten layers"):
+        pack(Store(tmp_path / "store"), tmp_path / "deep.safetensors", seed=0)
+
+
+def deeper(shares, layers=(8, 9, 10)):
+    """Networks of ten layers on some laws, in which these layers leave a share of the loss."""
+
+    def change(config, row):
+        share = shares.get(config.noise, 1.0)
+        steps = sum(depth <= row.layers for depth in layers)
+        loss = share**steps * row.loss
+        return {"loss": loss, "above": loss - share ** len(layers) * row.loss}
+
+    return "last_layers", change
+
+
+@pytest.mark.parametrize(
+    ("laws", "share", "layers", "verdict"),
+    [
+        (range(1, 3), 0.8, (10,), "holds"),
+        (range(1, 6), 0.8, (10,), "fails"),
+        (range(1, 8), 0.97, (8, 9, 10), "undecided at this scale"),
+    ],
+    ids=["two laws still gain", "five laws still gain", "a little with every layer"],
+)
+def test_layers_beyond_seven_decide_whether_a_network_has_converged(laws, share, layers, verdict):
+    shares = {f"uniform:{high}": share for high in laws}
+    found = entry_of("fewer-than-ten-layers", changed(invented("standard"), deeper(shares, layers)))
+    assert found.verdict == verdict
+    assert f"{9 - len(laws)} of 9 noise laws" in str(found.measured)
+
+
+def test_a_heavy_tail_of_nine_layers_leaves_a_law_open():
+    tail = ("last_layers", lambda c, r: {"error": r.loss} if r.layers == grids.TEN - 1 else {})
+    found = entry_of("fewer-than-ten-layers", changed(invented("standard"), tail))
+    assert found.verdict == "undecided at this scale"
+    assert "on 0 of 9 noise laws" in str(found.measured)
+
+
+def test_an_overflow_of_ten_layers_leaves_a_law_open():
+    lost = dict.fromkeys(("loss", "error", "above", "above_error"))
+    over = (
+        "last_layers",
+        lambda c, r: lost if r.layers == grids.TEN and c.noise != grids.U5 else {},
+    )
+    found = entry_of("fewer-than-ten-layers", changed(invented("standard"), over))
+    assert found.verdict == "undecided at this scale"
+    assert "on 1 of 9 noise laws: U(0,5)" in str(found.measured)
