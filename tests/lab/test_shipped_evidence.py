@@ -2,6 +2,8 @@
 
 import itertools
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,24 @@ def test_the_folder_holds_the_files_that_its_json_names(study):
             assert source.device
             assert source.command.startswith(("attnlab ", f"{SCRIPT} "))
             assert "/" not in source.command
+
+
+def _git(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=False
+    )
+
+
+def test_the_commits_that_evidence_names_are_in_the_history(study):
+    """Evidence of a commit that nobody can check out cannot be computed again as it was."""
+    whole = (ROOT / ".git").exists() and shutil.which("git")
+    if not whole or _git("rev-parse", "--is-shallow-repository").stdout.strip() != "false":
+        pytest.skip("no checkout with its history")
+    named = {source.commit for run in evidence_of(study).runs for source in run.sources}
+    lost = [
+        commit for commit in named if _git("merge-base", "--is-ancestor", commit, "HEAD").returncode
+    ]
+    assert not lost
 
 
 def test_the_page_says_how_much_of_a_scale_is_shipped():
