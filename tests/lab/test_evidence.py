@@ -18,7 +18,7 @@ from attnlab.lab.evidence import (
 )
 from attnlab.lab.ledger import ledger
 from attnlab.lab.packing import Unrecorded, companion_plan, pack
-from attnlab.lab.provenance import machine
+from attnlab.lab.provenance import instructions, machine
 from attnlab.lab.runner import look_up
 from attnlab.lab.study import Missing, Plan, View
 from attnlab.lab.verify import candidates, draw, verify
@@ -306,8 +306,26 @@ def test_equal_bits_are_asked_for_on_the_same_device_and_libraries_only(study, p
     monkeypatch.delenv("XLA_FLAGS", raising=False)
     evidence = evidence_of(study)
     drawn = candidates(study, evidence)["tally_sum"][2]
-    assert verify(evidence, drawn).exact
-    other = dataclasses.replace(drawn.source, device="another")
-    assert not verify(evidence, drawn._replace(source=other)).exact
-    older = dataclasses.replace(drawn.source, versions={**drawn.source.versions, "numpy": "0.1"})
-    assert not verify(evidence, drawn._replace(source=older)).exact
+    here = {**drawn.source.machine, "instructions": "Abacus 1, 0123456789abcdef"}
+    monkeypatch.setattr("attnlab.lab.verify.machine", lambda: here)
+    source = dataclasses.replace(drawn.source, machine=here)
+    assert verify(evidence, drawn._replace(source=source)).exact
+    for changes in (
+        {"device": "another"},
+        {"versions": {**source.versions, "numpy": "0.1"}},
+        {"machine": {**here, "instructions": "Abacus 2, 0123456789abcdef"}},
+        {"machine": {**here, "cores": -1}},
+        {"machine": {name: here[name] for name in ("system", "processor", "cores")}},
+    ):
+        other = dataclasses.replace(source, **changes)
+        assert not verify(evidence, drawn._replace(source=other)).exact, changes
+
+
+def test_processors_of_one_name_have_other_instructions():
+    old = {"model name": "AMD EPYC", "vendor_id": "AuthenticAMD", "cpu family": "25", "model": "17"}
+    flags = {"flags": "fpu avx2 avx512f"}
+    assert instructions(old | flags) == instructions(old | {"flags": "avx512f avx2 fpu"})
+    different = [old | flags, old | {"cpu family": "26"} | flags, old | {"flags": "fpu avx2"}]
+    assert len({instructions(each) for each in different}) == 3
+    assert instructions(old) is None
+    assert instructions({}) is None

@@ -29,7 +29,7 @@ def test_a_run_tells_its_command_machine_and_versions(attnlab):
     assert header["command"] == "attnlab reproduce toy --no-report"
     assert header["engine"] == "in-process"
     assert header["machine"] == machine()
-    assert set(header["machine"]) == {"system", "processor", "cores"}
+    assert set(header["machine"]) == {"system", "processor", "instructions", "cores"}
     assert header["versions"] == versions()
     assert {"attnlab", "python", "numpy", "pyarrow", "duckdb"} <= set(header["versions"])
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4}", header["started"])

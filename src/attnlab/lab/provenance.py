@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import json
 import os
 import platform
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TextIO
@@ -25,6 +26,7 @@ from typing import Any, TextIO
 import attnlab
 from attnlab.errors import AttnlabError
 
+GENERATION = ("vendor_id", "cpu family", "model", "stepping", "CPU implementer", "CPU part")
 VERSIONS_OF = ("numpy", "scipy", "pyarrow", "duckdb", "altair", "jax", "jaxlib", "distributed")
 
 
@@ -42,17 +44,35 @@ def versions() -> dict[str, str]:
 def machine() -> dict[str, Any]:
     return {
         "system": f"{platform.system()} {platform.release()}",
-        "processor": _processor(),
+        "processor": _cpuinfo().get("model name") or platform.processor() or platform.machine(),
+        "instructions": instructions(_cpuinfo()),
         "cores": os.cpu_count(),
     }
 
 
-def _processor() -> str:
+@functools.cache
+def _cpuinfo() -> dict[str, str]:
+    """What Linux says of the first processor; empty elsewhere."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return {}
+    pairs = (line.partition(":") for line in text.split("\n\n", 1)[0].splitlines())
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def instructions(cpuinfo: Mapping[str, str]) -> str | None:
+    """The generation of a processor and a hash of its instruction sets; None where unknown.
+
+    Numerical libraries choose their programs by these. The name of a processor does not say them:
+    virtual machines call several generations by one name, such as "AMD EPYC".
+    """
+    generation = [cpuinfo[name] for name in GENERATION if name in cpuinfo]
+    features = cpuinfo.get("flags") or cpuinfo.get("Features")
+    if not (generation and features):
+        return None
+    digest = hashlib.sha256(" ".join(sorted(features.split())).encode()).hexdigest()
+    return f"{' '.join(generation)}, {digest[:16]}"
 
 
 @functools.cache

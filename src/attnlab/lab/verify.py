@@ -23,6 +23,7 @@ from attnlab.lab.study import Study
 from attnlab.lab.task import attempt
 
 SLOWER = 100.0  # how much longer a processor may take than an accelerator that computed a cell
+SAME = ("instructions", "cores")  # of processors of one kind
 NUMERICAL = ("numpy", "scipy", "jax", "jaxlib")  # libraries that decide the last digits
 
 
@@ -145,12 +146,18 @@ def compare(
 def same_place(source: Source) -> bool:
     """Whether cells have the same bits here: the same kind of device and the same libraries.
 
-    Options of the compiler (XLA_FLAGS) may change the last digits.
+    Options of the compiler (XLA_FLAGS) may change the last digits. Processors are of one kind if
+    they have the same instruction sets and are as many; a run that does not say so is of none.
     """
     own = versions()
     same = all(source.versions.get(name) == own.get(name) for name in NUMERICAL)
-    here = str(machine()["processor"]) if on_processor() else device_name()
-    return same and here == source.device and "XLA_FLAGS" not in os.environ
+    if not same or "XLA_FLAGS" in os.environ:
+        return False
+    if not on_processor():
+        return device_name() == source.device
+    here = machine()
+    known = here["instructions"] is not None and source.device == here["processor"]
+    return known and all(source.machine.get(name) == here[name] for name in SAME)
 
 
 def on_processor() -> bool:
