@@ -14,6 +14,7 @@ from attnlab.separation.study import (
     claims_experiment,
     claims_lemmas,
     claims_panels,
+    claims_practice,
     claims_regression,
     claims_robust,
     claims_theorems,
@@ -22,6 +23,7 @@ from attnlab.separation.study import (
 from attnlab.separation.study.cells_attention import attention
 from attnlab.separation.study.cells_lemmas import sign_sums, sign_tail, tensor_form, worst_entries
 from attnlab.separation.study.cells_map import success_map
+from attnlab.separation.study.cells_published import published
 from attnlab.separation.study.cells_regression import regression
 from attnlab.separation.study.cells_rows import spike_rows
 from attnlab.separation.study.cells_theorem import least_dimension, least_spike, theorem
@@ -59,6 +61,7 @@ study = Study(
         spike_rows,
         widths,
         work,
+        published,
     ),
     cells=cells,
     figures=(*SWEEPS, *THEOREM, *MAPS, *THEORY),
@@ -69,6 +72,7 @@ study = Study(
         *claims_robust.CLAIMS,
         *claims_panels.CLAIMS,
         *claims_experiment.CLAIMS,
+        *claims_practice.CLAIMS,
         *claims_work.CLAIMS,
     ),
     statements=STATEMENTS,

@@ -1,10 +1,10 @@
-"""Claims about attention in practice: how much work it is, and how well it performs."""
+"""The claim about the work of attention: it grows with the square of the length, or linearly."""
 
 from __future__ import annotations
 
 import math
 
-from attnlab.lab.study import NO_SCALE, UNDECIDED, Claim, Judgement, View
+from attnlab.lab.study import Claim, Judgement, View
 from attnlab.separation.study import grids
 from attnlab.separation.study.claims_theorems import PAPER
 from attnlab.stats import below
@@ -43,25 +43,7 @@ def _cost(view: View) -> Judgement:
     )
 
 
-def _practice(_: View) -> Judgement:
-    """Nothing that this study computes could decide it."""
-    return Judgement(
-        UNDECIDED,
-        "nothing: no model that was trained on language or images",
-        "a smaller error with softmax attention in every application",
-        "none",
-        "Neither the paper nor this laboratory trains such models, and what random networks do on "
-        f"two datasets says nothing about them. {NO_SCALE}",
-    )
-
-
 CLAIMS = (
-    Claim(
-        "practice",
-        f"{PAPER}, abstract and Section 1",
-        "In applications softmax attention consistently performs better than linear attention.",
-        _practice,
-    ),
     Claim(
         "linear-cost",
         f"{PAPER}, abstract and Section 1",

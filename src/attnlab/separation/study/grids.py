@@ -18,6 +18,7 @@ from attnlab.separation.models import KINDS, Kind, paper_width, regression_width
 from attnlab.separation.study.cells_attention import AttentionPoint, attention
 from attnlab.separation.study.cells_lemmas import SignSums, TensorForm, sign_sums, tensor_form
 from attnlab.separation.study.cells_map import SuccessMap, success_map
+from attnlab.separation.study.cells_published import PublishedAccuracies, published
 from attnlab.separation.study.cells_regression import RegressionPoint, regression
 from attnlab.separation.study.cells_work import AttentionWork, work
 from attnlab.separation.study.grids_theory import DELTA, theory_groups
@@ -122,6 +123,11 @@ def tensor_cells(seed: int) -> list[Cell]:
     return [tensor_form(TensorForm(n, d, seed)) for n, d in ((6, 3), (12, 5), (20, 4))]
 
 
+def published_accuracies() -> Cell:
+    """What others measured on long sequences."""
+    return published(PublishedAccuracies())
+
+
 def work_cells(seed: int) -> list[Cell]:
     """Growing lengths at which the work of both kinds of attention is counted."""
     return [work(AttentionWork(n, seed=seed)) for n in (64, 256, 1024)]
@@ -151,6 +157,7 @@ def cells(scale: Scale, seed: int) -> list[AnyCell]:
         *one_sweep_per_group(theory_groups(), cost=0.0005),
         *one_sweep_per_group([tensor_cells(seed)]),
         *one_sweep_per_group([work_cells(seed)]),
+        published_accuracies(),
         *(map_cell(plane, x) for plane in PLANES for x in XS),
     ]
 

@@ -14,7 +14,7 @@ _FRONT = (
     Statement(
         "practice",
         "Abstract and Section 1",
-        "remark",
+        "sentence",
         "In applications softmax attention consistently performs better than linear attention.",
         claims=("practice",),
     ),
