@@ -56,6 +56,19 @@ def require_memory(what: str, needed: float, reduce: str, available: float | Non
         )
 
 
+def ran_out(reason: BaseException) -> bool:
+    """Whether an error says that memory was used up, on the machine or on a device of JAX."""
+    return isinstance(reason, MemoryError) or "RESOURCE_EXHAUSTED" in str(reason)
+
+
+def out_of_memory(what: str) -> str:
+    """The sentence where sizes were not known to be too large before they were."""
+    return (
+        f"{what} ran out of memory, of which {_amount(available_memory())} are available here: "
+        "its sizes must be smaller."
+    )
+
+
 def _amount(size: float) -> str:
     amount = size / GB
     return f"{amount:.3g} GB" if amount < 1000 else f"{amount:,.0f} GB"

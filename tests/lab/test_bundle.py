@@ -10,8 +10,9 @@ import pytest
 from rich.console import Console
 
 from attnlab.errors import UserError
-from attnlab.lab.bundle import HEADER, Moved, export_bundle, import_bundle
+from attnlab.lab.bundle import HEADER, Moved, export_bundle, import_bundle, read_bundle
 from attnlab.lab.engine import InProcess
+from attnlab.lab.part import digest
 from attnlab.lab.runner import look_up, run_plans
 from attnlab.lab.store import Store
 
@@ -50,9 +51,9 @@ def files(store):
 
 def test_what_was_exported_is_imported_byte_for_byte(filled, bundle, toy_plan, tmp_path):
     other = Store(tmp_path / "other")
-    assert import_bundle(other, bundle) == Moved(32, 0)
+    assert import_bundle(other, read_bundle(bundle)) == Moved(32, 0)
     assert files(other) == files(filled)
-    assert import_bundle(other, bundle) == Moved(32, 32)
+    assert import_bundle(other, read_bundle(bundle)) == Moved(32, 32)
     assert look_up(toy_plan, Store(other.root)).from_store == 32
 
 
@@ -66,7 +67,7 @@ def test_results_of_two_machines_come_together(filled, bundle, toy_plan, tmp_pat
     for path in half.parts("toy_square")[:20]:
         path.unlink()
     half = Store(half.root)
-    assert import_bundle(half, bundle) == Moved(32, 12)
+    assert import_bundle(half, read_bundle(bundle)) == Moved(32, 12)
     assert files(half) == files(filled)
 
 
@@ -97,6 +98,15 @@ def changed(bundle, kind):
             del found[part]
         case "missing weights":
             del found[weights]
+        case "no Parquet file":
+            del found[part]
+            data = b"this is no part"
+            found[f"parts/toy_square/{'0' * 32}-{digest(data)}.parquet"] = data
+        case "the part of another cell":
+            folder, _, name = part.rpartition("/")
+            found[f"{folder}/{'0' * 32}-{name.partition('-')[2]}"] = found.pop(part)
+        case "no run log":
+            found[next(name for name in found if name.startswith("runs/"))] = b"garbage\n"
         case "no header":
             del found[HEADER]
         case "another format":
@@ -116,6 +126,9 @@ def changed(bundle, kind):
         ("a flipped bit", "the bytes of .* are not those its name promises"),
         ("a missing part", "truncated: it should hold 32 parts and has 31"),
         ("missing weights", "the weights of .* are missing"),
+        ("no Parquet file", "is no part, or answers another question"),
+        ("the part of another cell", "is no part, or answers another question"),
+        ("no run log", "is no run log"),
         ("no header", "is not a bundle of attnlab"),
         ("another format", "format 99; this version of attnlab reads format 1"),
         ("a foreign file", "it holds 'notes.txt'"),
@@ -123,21 +136,38 @@ def changed(bundle, kind):
         ("an absolute path", "it holds '/tmp/evil.parquet'"),
     ],
 )
-def test_a_foreign_or_damaged_bundle_is_refused_and_changes_nothing(bundle, tmp_path, kind, said):
-    store = Store(tmp_path / "store")
+def test_a_foreign_or_damaged_bundle_is_refused(bundle, tmp_path, kind, said):
     with pytest.raises(UserError, match=said):
-        import_bundle(store, pack(tmp_path / "bad.tar.gz", changed(bundle, kind)))
-    assert files(store) == {}
+        read_bundle(pack(tmp_path / "bad.tar.gz", changed(bundle, kind)))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
-def test_a_truncated_bundle_is_refused_and_changes_nothing(bundle, tmp_path, share):
+def test_a_truncated_bundle_is_refused(bundle, tmp_path, share):
     data = bundle.read_bytes()
     (tmp_path / "cut.tar.gz").write_bytes(data[: int(share * len(data))])
-    store = Store(tmp_path / "store")
     with pytest.raises(UserError, match=r"truncated|not a bundle"):
-        import_bundle(store, tmp_path / "cut.tar.gz")
-    assert files(store) == {}
+        read_bundle(tmp_path / "cut.tar.gz")
+
+
+def test_results_of_ones_own_are_kept_where_a_bundle_has_others(filled, bundle, tmp_path):
+    own = Store(shutil.copytree(filled.root, tmp_path / "own"))
+    path = own.parts("toy_square")[0]
+    key = path.name.partition("-")[0]
+    data = path.read_bytes()
+    other = data.replace(b"toy_square", b"toy_squarE")  # bytes that another machine might have
+    path.unlink()
+    kept = path.with_name(f"{key}-{digest(other)}.parquet")
+    kept.write_bytes(other)
+    before = files(own)
+    assert import_bundle(Store(own.root), read_bundle(bundle)) == Moved(32, 31, 1)
+    assert files(own) == before
+
+
+def test_an_export_overwrites_nothing(filled, tmp_path):
+    (tmp_path / "precious.txt").write_text("mine")
+    with pytest.raises(UserError, match=r"precious.txt exists already"):
+        export_bundle(filled, tmp_path / "precious.txt")
+    assert (tmp_path / "precious.txt").read_text() == "mine"
 
 
 def test_an_empty_store_has_nothing_to_export(tmp_path):

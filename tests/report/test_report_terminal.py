@@ -13,7 +13,7 @@ from attnlab.lab.ledger import Judged, Ledger, Shipped
 from attnlab.lab.study import NO_SCALE, View
 from attnlab.report.deciding import command_for
 from attnlab.report.digest import Digest
-from attnlab.report.terminal import print_rows
+from attnlab.report.terminal import fitting, print_rows
 from attnlab.report.terminal_ledger import print_ledger
 
 
@@ -146,6 +146,22 @@ def test_rows_are_printed_whole_in_a_pipe():
     assert "[red]plain" in text
     assert "None" not in text
     assert text.endswith("2 rows\n")
+
+
+def test_columns_that_do_not_fit_follow_in_another_table():
+    names = [f"column_{index}" for index in range(20)]
+    text = printed(print_rows, names, [range(20), range(100_000, 100_020)], terminal=True)
+    for word in (*names, *map(str, range(100_000, 100_020))):
+        assert word in text
+    assert text.count("─ \n") > 1
+
+
+@pytest.mark.parametrize(
+    ("widths", "groups"),
+    [([], [[]]), ([3, 3], [[0, 1]]), ([8, 8], [[0], [1]]), ([40, 1, 1], [[0], [1, 2]])],
+)
+def test_columns_are_grouped_by_what_fits(widths, groups):
+    assert fitting(widths, 12) == groups
 
 
 def test_rows_fold_in_a_terminal():

@@ -89,7 +89,8 @@ class Claims(OfScale):
 
         entries = Ledger(filter(wanted, found))
         if self.json:
-            print(json.dumps([entry.as_dict() for entry in entries], indent=2, ensure_ascii=False))
+            found = [entry.as_dict() for entry in entries]
+            print(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))
         elif own or not any(entry.shipped for entry in found):
             print_ledger(entries, console, self.verbose, self.seed)
         else:
@@ -105,6 +106,9 @@ class Claims(OfScale):
         from attnlab.lab.ledger import Ledger
 
         first, second = self._two_scales()
+        beside = {"--json": self.json, "--verdict": self.verdict, "--verbose": self.verbose}
+        if given := [name for name, value in beside.items() if value]:
+            raise UserError(f"--compare prints claims that turned; leave out {', '.join(given)}.")
         found, seen = [], 0
         for study in [each for each in studies if each.name in {name for name, _ in chosen}]:
             runs = [run_at(study, scale, self.seed, self.store) for scale in (first, second)]

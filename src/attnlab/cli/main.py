@@ -118,6 +118,16 @@ def run_line(arguments: list[str]) -> int:
     except AttnlabError as error:
         print(f"attnlab: {printable(' '.join(str(error).splitlines()))}", file=sys.stderr)
         return error.exit_code
+    except ModuleNotFoundError as missing:
+        package = (missing.name or "").partition(".")[0]
+        if not package or package == "attnlab":
+            raise
+        print(
+            f"attnlab: this needs the package {package!r}, which is not installed here; "
+            "'pip install attnlab' brings it, and what was computed is stored.",
+            file=sys.stderr,
+        )
+        return UserError.exit_code
     except KeyboardInterrupt as stop:
         print(interrupts.SENTENCE, file=sys.stderr)
         return interrupts.code_of(stop)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -53,6 +54,16 @@ class OfScale(Common):
     """quick: minutes on a laptop; standard: an hour there; paper: the paper's full grid."""
     seed: int = 0
     """Seed of every random draw."""
+
+    def spelled(self) -> str:
+        """The options that another command needs to look at the same results."""
+        usual = OfScale()
+        names = ("scale", "seed", "store", "studies_dir")
+        return "".join(
+            f" --{name.replace('_', '-')} {shlex.quote(str(getattr(self, name)))}"
+            for name in names
+            if getattr(self, name) != getattr(usual, name)
+        )
 
     def plans(self, studies: list[Study]) -> list[Plan]:
         """What the studies ask for at this scale and seed."""

@@ -53,7 +53,10 @@ class Reproduce(OfScale):
     """Run cells on a running Dask cluster."""
     stop_after: Annotated[float | None, arg(metavar="MINUTES")] = None
     """End the run after so many minutes; long cells continue in the next one."""
-    cells: Annotated[tuple[str, ...], arg(metavar="KIND[:NAME=VALUE,...] ...")] = ()
+    cells: Annotated[
+        tuple[str, ...] | None,
+        arg(metavar="KIND[:NAME=VALUE,...] ...", help_behavior_hint="(default: all)"),
+    ] = None
     """Compute only these of the plan's cells, and leave the others for later."""
     report: Annotated[Path, arg(metavar="DIR")] = Path("attnlab-report")
     """Where to write the report."""
@@ -65,7 +68,7 @@ class Reproduce(OfScale):
     def run(self, console: Console) -> int:
         """Compute what is missing, judge, report."""
         from attnlab.lab.engine import open_engine
-        from attnlab.lab.evidence import judged_beside_shipped
+        from attnlab.lab.evidence import judged_beside_shipped, prove_evidence
         from attnlab.lab.ledger import Ledger
         from attnlab.lab.runner import run_plans
         from attnlab.lab.slices import check_slices, read_slices
@@ -73,12 +76,16 @@ class Reproduce(OfScale):
         from attnlab.report.folder import check_folder
         from attnlab.report.terminal import print_summary, shown
 
+        if self.cells == ():
+            raise UserError("--cells needs at least one KIND[:NAME=VALUE,...].")
         if self.stop_after is not None and not self.stop_after > 0:
             raise UserError(f"--stop-after must be above 0 minutes, got {self.stop_after:g}.")
         studies = self.load(self.study)
-        slices = read_slices(self.cells, studies)
+        prove_evidence(studies)  # before anything is computed, and not after it
+        chosen = self.cells or ()
+        slices = read_slices(chosen, studies)
         plans = self.plans(studies)
-        check_slices(self.cells, slices, [cell for plan in plans for cell in plan.cells.values()])
+        check_slices(chosen, slices, [cell for plan in plans for cell in plan.cells.values()])
         if not self.no_report:
             check_folder(self.report)
         with open_engine(self.workers, self.scheduler, self.studies_dir, self.gpus) as engine:
@@ -89,7 +96,9 @@ class Reproduce(OfScale):
         judged = [judged_beside_shipped(summary.plan, summary.view) for summary in summaries]
         entries = Ledger(entry for each in judged for entry in each.ledger)
         print_digest(judged, console, LINES - ENDING)
-        console.print(shown("The whole ledger: attnlab claims; one claim: attnlab explain ID"))
+        again = self.spelled()
+        line = f"The whole ledger: attnlab claims{again}; one claim: attnlab explain ID{again}"
+        console.print(shown(line), soft_wrap=True)
         if not self.no_report:
             write_and_name(store, self._with_others(judged, store), self.report, console)
         refuse_failed(summaries)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Statements(OfScale):
     """Print what a paper says, from front to back, with the verdict on every statement.
 
-    A statement that can be true or false counts as judged once all claims about it are decided, in
-    your own run or in one that ships with attnlab.
+    A statement that can be true or false counts as judged once all claims about it are decided or
+    one of them fails, in your own run or in one that ships with attnlab.
 
     For example:
       attnlab statements separation
@@ -36,7 +36,7 @@ class Statements(OfScale):
     only: Annotated[
         tuple[str, ...] | None, arg(metavar="ID ...", help_behavior_hint="(default: all)")
     ] = None
-    """Only the statements with these ids, or whose ids begin so."""
+    """Only the statements with these ids, or whose ids begin so; STUDY/ID means one study's."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print a list of objects instead of a table."""
 
@@ -71,18 +71,22 @@ def _chosen(
 ) -> dict[str, list[JudgedStatement]]:
     if only is None:
         return found
-    known = {each.statement.id for group in found.values() for each in group}
-    picked: set[str] = set()
+    every = {(study, each.statement.id) for study, group in found.items() for each in group}
+    known = {id for _, id in every}
+    picked: set[tuple[str, str]] = set()
     for name in only:
-        fits = {name} if name in known else {each for each in known if each.startswith(name)}
-        if not fits or not name:
+        study, _, id = name.rpartition("/")
+        own = {pair for pair in every if study in ("", pair[0])}
+        fits = {pair for pair in own if pair[1] == id}
+        fits = fits or {pair for pair in own if id and pair[1].startswith(id)}
+        if not fits:
             raise UserError(
-                f"Unknown statement {name!r}; {did_you_mean(name, known, 3)}'attnlab statements' "
+                f"Unknown statement {name!r}; {did_you_mean(id, known, 3)}'attnlab statements' "
                 f"lists the {len(known)} of {', '.join(found)}."
             )
         picked |= fits
     chosen = {
-        name: [each for each in group if each.statement.id in picked]
+        name: [each for each in group if (name, each.statement.id) in picked]
         for name, group in found.items()
     }
     return {name: group for name, group in chosen.items() if group}

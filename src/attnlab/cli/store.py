@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 class StoreCommand(Common):
     """Take results to another machine: export the store to a file, import it there.
 
-    Every part is checked on its way in, and parts that the store has already are left alone. What
-    was computed on a machine with a GPU is so judged and reported at home.
+    Every part is checked on its way in, and results that the store has already are left alone, also
+    where the bundle has others. What was computed on a machine with a GPU is so judged and reported
+    at home. An export never overwrites a file.
 
     For example:
       attnlab store export results.tar.gz
@@ -34,7 +35,7 @@ class StoreCommand(Common):
 
     def run(self, console: Console) -> int:
         """Export or import, and say how much."""
-        from attnlab.lab.bundle import export_bundle, import_bundle
+        from attnlab.lab.bundle import export_bundle, import_bundle, read_bundle
         from attnlab.report.terminal import shown
         from attnlab.report.text import counted
 
@@ -42,7 +43,10 @@ class StoreCommand(Common):
             moved = export_bundle(self.open(create=False), self.file)
             line = f"{counted(moved.parts, 'part')} exported to {self.file}"
         else:
-            moved = import_bundle(self.open(create=True), self.file)
+            found = read_bundle(self.file)  # before a store is made
+            moved = import_bundle(self.open(create=True), found)
             line = f"{counted(moved.parts, 'part')} in {self.file}, {moved.known} known before"
+            if moved.kept:
+                line += f", {moved.kept} with another result here, which is kept"
         console.print(shown(line), soft_wrap=True)
         return 0

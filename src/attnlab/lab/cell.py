@@ -101,7 +101,7 @@ class Cell(Generic[Config, Row]):
     @functools.cached_property
     def key(self) -> str:
         """The name of the question, 32 hexadecimal digits."""
-        return _digest(self.document)
+        return digest_of_document(self.document)
 
     @property
     def points(self) -> tuple[Cell[Config, Row], ...]:
@@ -136,7 +136,7 @@ class Sweep(Generic[Config, Row]):
     @functools.cached_property
     def key(self) -> str:
         """The name of the sweep, 32 hexadecimal digits."""
-        return _digest(self.document)
+        return digest_of_document(self.document)
 
     @functools.cached_property
     def points(self) -> tuple[Cell[Config, Row], ...]:
@@ -158,7 +158,8 @@ def _canonical(kind: CellKind, name: str, values: Any) -> str:
     return json.dumps(question, sort_keys=True, allow_nan=False, separators=(",", ":"))
 
 
-def _digest(document: str) -> str:
+def digest_of_document(document: str) -> str:
+    """The key of a question: 32 hexadecimal digits of a hash of its canonical text."""
     return hashlib.sha256(document.encode()).hexdigest()[:32]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attnlab.errors import UserError
 from attnlab.lab.evidence import evidence_of, shipped_run
-from attnlab.lab.ledger import NOT_COMPUTED, Entry, Ledger, ledger
+from attnlab.lab.ledger import NOT_COMPUTED, Entry, Ledger, ledger, of_seed
 from attnlab.lab.runner import look_up
 from attnlab.lab.store import Store
 from attnlab.lab.study import Scale, Study
@@ -102,7 +102,7 @@ def run_at(study: Study, scale: Scale, seed: int, root: Path) -> Run:
         )
         raise UserError(
             f"{lacking}, and no run of that scale ships; run 'attnlab reproduce {study.name} "
-            f"--scale {scale}' first."
+            f"--scale {scale}{of_seed(seed)} --store {root}' first."
         )
     cells = f"{run.cells} of {run.planned} cells"
     words = f"{study.name} at {scale}: the shipped run ({run.device}, {run.date}, {cells})"

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from attnlab.errors import UserError
-from attnlab.lab.cell import Cell, CellKind, column_types
+from attnlab.lab.cell import Cell, CellKind, Sweep, column_types
 from attnlab.lab.ledger import NOT_COMPUTED, Judged, Ledger, Shipped, judge
 from attnlab.lab.part import VERSION
 from attnlab.lab.study import SCALES, Claim, Missing, Plan, Scale, Study, View
@@ -85,17 +85,28 @@ class ShippedRun:
     @property
     def device(self) -> str:
         """The devices that computed its cells, the one with most of the time first."""
-        spent: dict[str, float] = {}
-        for each in self.sources:
-            own = [time for key, time in each.seconds.items() if key not in self.companions]
-            if own:
-                spent[each.device] = spent.get(each.device, 0.0) + sum(own)
-        return " and ".join(sorted(spent, key=lambda name: -spent[name]))
+        return self.where(self.keys)[0]
 
     @property
     def date(self) -> str:
         """The day on which the last of it was started."""
-        return max(each.started[:10] for each in self.sources)
+        return self.where(self.keys)[1]
+
+    @property
+    def keys(self) -> set[str]:
+        """Its cells, without the companions."""
+        return {key for each in self.sources for key in each.seconds} - {*self.companions}
+
+    def where(self, keys: Collection[str]) -> tuple[str, str]:
+        """The devices that computed some of its cells, and the day of the last of them."""
+        spent: dict[str, float] = {}
+        days = []
+        for each in self.sources:
+            own = [time for key, time in each.seconds.items() if key in keys]
+            if own:
+                spent[each.device] = spent.get(each.device, 0.0) + sum(own)
+                days.append(each.started[:10])
+        return " and ".join(sorted(spent, key=lambda name: -spent[name])), max(days)
 
     @property
     def seconds(self) -> float:
@@ -199,12 +210,15 @@ class ShippedView(View):
 
     evidence: Evidence
     run: ShippedRun
+    read: set[str] = field(default_factory=set)
+    """Keys of the cells, or points of sweeps, that were asked for."""
 
     def rows(self, cell: Cell[Any, Any]) -> list[Any]:
         """The rows of a cell; `Missing` where the run does not have it."""
         found = self.evidence.rows(self.run, cell)
         if found is None:
             raise Missing(str(cell))
+        self.read.add(cell.key)
         return found
 
 
@@ -220,6 +234,13 @@ def evidence_of(study: Study) -> Evidence | None:
     if study.evidence is None or not (study.evidence / FILE).is_file():
         return None
     return _opened(study.evidence, (study.evidence / FILE).stat().st_mtime_ns)
+
+
+def prove_evidence(studies: Iterable[Study]) -> None:
+    """Refuse studies whose shipped evidence is damaged."""
+    for study in studies:
+        if evidence := evidence_of(study):
+            evidence.prove()
 
 
 @functools.cache
@@ -281,16 +302,28 @@ def shipped_verdicts(
     if evidence is None:
         return {}
     found: dict[str, Shipped] = {}
-    views = [(run, evidence.view(run)) for run in (evidence.runs if runs is None else runs)]
+    views = [evidence.view(run) for run in (evidence.runs if runs is None else runs)]
+    cells = {seen.run.name: _cells_of_points(study, seen.run) for seen in views}
     for claim in claims:
-        for run, seen in views:
+        for seen in views:
+            run = seen.run
+            seen.read.clear()
             entry = judge(study, claim, seen)
             if entry.measured == NOT_COMPUTED or (claim.id in found and not entry.decided):
                 continue
-            found[claim.id] = Shipped(entry, run.device, run.date, run.cells, run.planned)
+            used = {cells[run.name].get(key, key) for key in seen.read} & run.keys
+            device, date = run.where(used or run.keys)
+            found[claim.id] = Shipped(entry, device, date, run.cells, run.planned)
             if entry.decided:
                 break
     return found
+
+
+def _cells_of_points(study: Study, run: ShippedRun) -> dict[str, str]:
+    """The key of the sweep to which a point belongs; other cells are not named."""
+    plan = study.plan(run.scale, run.seed)
+    sweeps = [cell for cell in plan.cells.values() if isinstance(cell, Sweep)]
+    return {point.key: cell.key for cell in sweeps for point in cell.points}
 
 
 def with_shipped(study: Study, own: Ledger) -> Ledger:

@@ -1,8 +1,8 @@
 """How a run and its worker processes talk: frames of a length and that many bytes.
 
 A request is one frame of text. A worker answers with any number of frames about its progress, each
-a JSON list of the step and the number of steps, and then with a finished cell, which is three: what
-is said about it as JSON, the part, and the weights.
+a JSON list of what is done, of how much, and its unit, and then with a finished cell, which is
+three: what is said about it as JSON, the part, and the weights.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def write_finished(stream: IO[bytes], finished: Finished) -> None:
         write_frame(stream, data)
 
 
-def write_progress(stream: IO[bytes], step: int, steps: int) -> None:
+def write_progress(stream: IO[bytes], done: int, total: int, unit: str) -> None:
     """Write how far a cell is."""
-    write_frame(stream, json.dumps([step, steps]).encode())
+    write_frame(stream, json.dumps([done, total, unit]).encode())
 
 
 def read_finished(
-    stream: IO[bytes], progress: Callable[[int, int], None] | None = None
+    stream: IO[bytes], progress: Callable[[int, int, str], None] | None = None
 ) -> Finished | None:
     """Read a finished cell; None where the other side ended before it was whole.
 

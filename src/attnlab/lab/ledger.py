@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -62,7 +63,7 @@ class Entry:
 
     def as_dict(self) -> dict[str, Any]:
         """The entry as `attnlab claims --json` prints it."""
-        fields = dataclasses.asdict(dataclasses.replace(self, shipped=None))
+        fields = finite(dataclasses.asdict(dataclasses.replace(self, shipped=None)))
         del fields["broken"]
         return {**fields, "shipped": self.shipped.as_dict() if self.shipped else None}
 
@@ -88,16 +89,35 @@ class Shipped:
 
     def as_dict(self) -> dict[str, Any]:
         """The object under `shipped` of `attnlab claims --json`."""
-        return {
-            "verdict": self.entry.verdict,
-            "scale": self.entry.scale,
-            "device": self.device,
-            "date": self.date,
-            "measured": self.entry.measured,
-            "grade": self.entry.grade,
-            "differs": self.entry.differs,
-            "resolution": dataclasses.asdict(seen) if (seen := self.entry.resolution) else None,
-        }
+        entry = self.entry
+        return finite(
+            {
+                "verdict": entry.verdict,
+                "scale": entry.scale,
+                "device": self.device,
+                "date": self.date,
+                "measured": entry.measured,
+                "grade": entry.grade,
+                "differs": entry.differs,
+                "resolution": dataclasses.asdict(seen) if (seen := entry.resolution) else None,
+            }
+        )
+
+
+def of_seed(seed: int) -> str:
+    """The option that names a seed in a command; none for the usual one."""
+    return f" --seed {seed}" if seed else ""
+
+
+def finite(document: dict[str, Any]) -> dict[str, Any]:
+    """A document without the numbers that JSON does not have: they become None."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return finite(value)
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return {name: plain(value) for name, value in document.items()}
 
 
 TALL = "32em"  # of a ledger in a notebook, which scrolls inside
@@ -144,7 +164,7 @@ def judge(study: Study, claim: Claim, seen: View) -> Entry:
             "",
             "",
             f"The store has no result for {cell}; run "
-            f"'attnlab reproduce {study.name} --scale {seen.scale}'.",
+            f"'attnlab reproduce {study.name} --scale {seen.scale}{of_seed(seen.seed)}'.",
         )
     except Exception as reason:
         broken = True
@@ -256,6 +276,12 @@ def select(studies: Sequence[Study], wanted: Sequence[str]) -> list[tuple[Study,
         ]
         if not found or not name:
             known = {claim.id for _, claim in every}
+            of, slash, _ = name.partition("/")
+            if slash and of not in (names := {study.name for study in studies}):
+                raise UserError(
+                    f"Unknown study {of!r} in {name!r}; {did_you_mean(of, names, 1)}there are "
+                    f"{', '.join(sorted(names))}."
+                )
             raise UserError(
                 f"Unknown claim {name!r}; {did_you_mean(name, known, 3)}'attnlab claims' lists "
                 f"the {len(known)} ids of {', '.join(study.name for study in studies)}."

@@ -22,7 +22,15 @@ import pyarrow.parquet as pq
 import safetensors.numpy
 
 from attnlab.errors import UserError
-from attnlab.lab.cell import AnyCell, CellKind, Outcome, Sweep, column_types, config_values
+from attnlab.lab.cell import (
+    AnyCell,
+    CellKind,
+    Outcome,
+    Sweep,
+    column_types,
+    config_values,
+    digest_of_document,
+)
 from attnlab.lab.threads import one_thread
 
 METADATA = b"attnlab"
@@ -135,6 +143,15 @@ def decode(cell: AnyCell, data: bytes) -> dict[str, list[Any]]:
         point.key: [cell.kind.row(**next(records)) for _ in range(count)]
         for point, count in zip(cell.points, counts, strict=True)
     }
+
+
+def question_key(data: bytes) -> str | None:
+    """The key of the question that a part carries; None if the bytes are no part."""
+    try:
+        metadata = pq.ParquetFile(pa.BufferReader(data)).metadata.metadata or {}
+        return digest_of_document(metadata[METADATA].decode())
+    except (pa.ArrowException, OSError, KeyError, ValueError):
+        return None
 
 
 def decode_weights(data: bytes) -> dict[str, np.ndarray]:

@@ -218,6 +218,8 @@ class Study:
 
     def plan(self, scale: Scale, seed: int) -> Plan:
         """What the study asks for at one scale and seed; worked out once per command."""
+        if scale not in SCALES:
+            raise UserError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}.")
         try:
             distinct = {cell.key: cell for cell in self.cells(scale, seed)}
         except UserError:

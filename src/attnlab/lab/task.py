@@ -14,6 +14,7 @@ from attnlab.lab.fault import describe
 from attnlab.lab.part import Finished, compute
 from attnlab.lab.room import device_name, require_room
 from attnlab.lab.watch import Report, Watch, watching
+from attnlab.memory import out_of_memory, ran_out
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,15 @@ def attempt(cell: AnyCell, watch: Watch | None = None) -> Finished:
     """Compute a cell; whatever it raises becomes a sentence, and the other cells go on."""
     try:
         require_room(cell)
-        with watching(watch):
-            return replace(compute(cell), device=device_name())
+        with watching(watch) as sitting:
+            found = compute(cell)
+        seconds = found.seconds + sitting.earlier
+        return replace(found, seconds=seconds, device=device_name())
     except Stopped as reason:
         return Finished(cell.key, error=str(reason), stopped=True)
     except (Exception, SystemExit) as reason:
+        if ran_out(reason):
+            return Finished(cell.key, error=out_of_memory(cell.kind.name), mistake=True)
         return Finished(cell.key, error=describe(reason), mistake=isinstance(reason, UserError))
 
 

@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-SAVE_EVERY = 20.0  # seconds between two checkpoints of a cell
-REPORT_EVERY = 0.5  # seconds between two reports of progress
+from attnlab.lab.sitting import Sitting
 
-Report = Callable[[int, int], None]
+SAVE_EVERY = 20.0  # seconds between two checkpoints of a cell
+
+Report = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,15 @@ class Watch:
     until
         The time (`time.time()`) at which a long cell saves a checkpoint and stops; None for never.
     report
-        Called as `report(step, steps)` now and then.
+        Called as `report(done, total, unit)` now and then, as in 300, 5000, "step".
     save_every
         Seconds between two checkpoints, at least.
     losses
         Called as `losses(step, loss)` after every chunk of steps, by those who show the loss.
     stop
         Asked between chunks; where it returns True a long cell stops as at `until`.
+    prepare
+        Called before a checkpoint is saved, where the store is made with the first one.
     """
 
     checkpoints: Path | None = None
@@ -51,6 +54,12 @@ class Watch:
     save_every: float = SAVE_EVERY
     losses: Callable[[int, float], None] | None = None
     stop: Callable[[], bool] | None = None
+    prepare: Callable[[], object] | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is up."""
+        return _passed(self.until)
 
 
 @dataclass(frozen=True)
@@ -64,15 +73,21 @@ class RunLimits:
     until
         The time (`time.time()`) at which the run ends: no cell begins, and long cells stop.
     report
-        Called as `report(key, step, steps)` while the cell of that key runs.
+        Called as `report(key, done, total, unit)` while the cell of that key runs.
     save_every
         Seconds between two checkpoints of a cell, at least.
+    began
+        Called with the key of a cell that begins.
+    prepare
+        Called before a checkpoint is saved, where the store is made with the first one.
     """
 
     checkpoints: Path | None = None
     until: float | None = None
-    report: Callable[[str, int, int], None] | None = None
+    report: Callable[[str, int, int, str], None] | None = None
     save_every: float = SAVE_EVERY
+    began: Callable[[str], object] | None = None
+    prepare: Callable[[], object] | None = None
 
     @property
     def over(self) -> bool:
@@ -80,65 +95,56 @@ class RunLimits:
         return _passed(self.until)
 
     def of(self, key: str) -> Watch:
-        """What the cell of this key gets."""
+        """What the cell of this key, which begins now, gets."""
+        if self.began is not None:
+            self.began(key)
         folder = None if self.checkpoints is None else self.checkpoints / key
         report = None if self.report is None else functools.partial(self.report, key)
-        return Watch(folder, self.until, report, self.save_every)
+        return Watch(folder, self.until, report, self.save_every, prepare=self.prepare)
 
 
 def _passed(until: float | None) -> bool:
     return until is not None and time.time() >= until
 
 
-_current: contextvars.ContextVar[Watch | None] = contextvars.ContextVar("watch", default=None)
+_current: contextvars.ContextVar[Sitting | None] = contextvars.ContextVar("sitting", default=None)
 
 
 @contextlib.contextmanager
-def watching(watch: Watch | None) -> Generator[None]:
+def watching(watch: Watch | None) -> Generator[Sitting]:
     """Lend `watch` to the cell that runs inside."""
-    token = _current.set(watch)
+    sitting = Sitting(watch or Watch())
+    token = _current.set(None if watch is None else sitting)
     try:
-        yield
+        yield sitting
     finally:
         _current.reset(token)
 
 
+def current_sitting() -> Sitting | None:
+    """The sitting at the cell that runs here; None outside of a run of the lab."""
+    return _current.get()
+
+
 def watched(part: str = "training") -> dict[str, Any]:
-    """The arguments progress, checkpoint and stop of `attnlab.training.population.train`.
+    """The arguments of `attnlab.training.population.train` by which a run watches a training.
 
     Parameters
     ----------
     part
         The name of this training among those of the cell, where it has several.
     """
-    watch = _current.get()
-    if watch is None:
+    sitting = _current.get()
+    if sitting is None:
         return {}
-    found: dict[str, Any] = {}
-    if watch.checkpoints is not None:
-        from attnlab.training.checkpoint import CheckpointFile
-
-        path = watch.checkpoints / f"{part}.safetensors"
-        found["checkpoint"] = CheckpointFile(path, seconds=watch.save_every)
+    watch = sitting.watch
+    found: dict[str, Any] = {"reached": sitting.reached}
+    checkpoint = sitting.checkpoint(part)
+    if checkpoint is not None:
+        found["checkpoint"] = checkpoint
     if watch.until is not None or watch.stop is not None:
-        asked = watch.stop or (lambda: False)
-        found["stop"] = lambda: _passed(watch.until) or asked()
+        found["stop"] = sitting.asked_to_stop
     if watch.losses is not None:
         shown = watch.losses
         found["progress"] = lambda step, steps, loss: shown(step, loss)
-    elif watch.report is not None:
-        found["progress"] = _seldom(watch.report)
     return found
-
-
-def _seldom(report: Report) -> Callable[[int, int, float], None]:
-    last = -REPORT_EVERY
-
-    def progress(step: int, steps: int, loss: float) -> None:
-        nonlocal last
-        del loss
-        if time.monotonic() - last >= REPORT_EVERY:
-            last = time.monotonic()
-            report(step, steps)
-
-    return progress

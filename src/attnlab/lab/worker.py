@@ -8,17 +8,18 @@ cannot use it, or is empty.
 
 from __future__ import annotations
 
-import functools
 import logging
 import os
 import signal
 import sys
+from typing import IO, NoReturn
 
 from attnlab.lab.fault import describe
 from attnlab.lab.frames import read_frame, write_finished, write_frame, write_progress
 from attnlab.lab.part import Finished
 from attnlab.lab.seats import EXPECTED
 from attnlab.lab.task import answer
+from attnlab.lab.watch import Report
 
 
 def main() -> None:
@@ -26,14 +27,38 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    try:
+        _serve(requests, answers)
+    except BrokenPipeError:
+        _leave()
+
+
+def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     if EXPECTED in os.environ:
         write_frame(answers, _why_no_gpu().encode())
     while (request := read_frame(requests)) is not None:
         try:
-            finished = answer(request.decode(), functools.partial(write_progress, answers))
+            finished = answer(request.decode(), _reporting(answers))
         except Exception as reason:  # the study itself cannot be loaded here
             finished = Finished("", error=describe(reason))
         write_finished(answers, finished)
+
+
+def _reporting(answers: IO[bytes]) -> Report:
+    """Sends progress; nobody who listens any more is the end of a cell, not an error of it."""
+
+    def report(done: int, total: int, unit: str) -> None:
+        try:
+            write_progress(answers, done, total, unit)
+        except BrokenPipeError:
+            _leave()
+
+    return report
+
+
+def _leave() -> NoReturn:
+    """End without a word: the process that started this one is gone, and so is its terminal's."""
+    os._exit(1)
 
 
 def _why_no_gpu() -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from attnlab.lab.ledger import NAMED_SCALE, Entry
+from attnlab.lab.ledger import NAMED_SCALE, Entry, of_seed
 from attnlab.lab.study import SCALES
 
 COMMAND = re.compile(r"'(attnlab reproduce [^']+)'")
@@ -44,8 +44,7 @@ def command_of(entry: Entry, seed: int = 0) -> str:
 
 
 def _reproduced(entry: Entry, scale: str, seed: int) -> str:
-    again = f" --seed {seed}" if seed else ""
-    return f"attnlab reproduce {entry.study} --scale {scale}{again}"
+    return f"attnlab reproduce {entry.study} --scale {scale}{of_seed(seed)}"
 
 
 def by_command(entries: Iterable[Entry], seed: int = 0) -> dict[str, list[Entry]]:

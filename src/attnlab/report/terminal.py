@@ -51,22 +51,46 @@ def print_summary(summary: Summary, console: Console) -> None:
 
 
 def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]], console: Console) -> None:
-    """Query results: numbers to the right, missing values blank, nothing cut off."""
+    """Query results: numbers to the right, missing values blank, nothing cut off.
+
+    On a terminal that is too narrow, the columns follow each other in several tables.
+    """
     rows = [list(row) for row in rows]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0))
-    for index, name in enumerate(columns):
-        known = [row[index] for row in rows if row[index] is not None]
-        numbers = bool(known) and all(
-            isinstance(v, int | float) and not isinstance(v, bool) for v in known
-        )
-        table.add_column(shown(str(name)), justify="right" if numbers else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(shown(text.value(v, 6)) for v in row))
-    if console.is_terminal:
-        console.print(table)
-    else:
-        print_whole(table, console)
+    cells = [[text.value(v, 6) for v in row] for row in rows]
+    widths = [
+        max(map(len, (str(name), *(row[index] for row in cells))))
+        for index, name in enumerate(columns)
+    ]
+    room = console.width if console.is_terminal else UNBOUNDED
+    for places in fitting(widths, room):
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0))
+        for index in places:
+            known = [row[index] for row in rows if row[index] is not None]
+            numbers = bool(known) and all(
+                isinstance(v, int | float) and not isinstance(v, bool) for v in known
+            )
+            side = "right" if numbers else "left"
+            table.add_column(shown(str(columns[index])), justify=side, overflow="fold")
+        for row in cells:
+            table.add_row(*(shown(row[index]) for index in places))
+        if console.is_terminal:
+            console.print(table)
+        else:
+            print_whole(table, console)
     console.print(shown(text.counted(len(rows), "row")))
+
+
+def fitting(widths: Sequence[int], room: int) -> list[list[int]]:
+    """The columns in groups that fit beside each other; a wider one is alone."""
+    groups: list[list[int]] = [[]]
+    taken = 0
+    for index, width in enumerate(widths):
+        if groups[-1] and taken + width + GAP > room:
+            groups.append([])
+            taken = 0
+        groups[-1].append(index)
+        taken += width + GAP
+    return groups
 
 
 def print_reading(reading: Reading, path: str, console: Console) -> None:
