@@ -89,8 +89,8 @@ class Claims(OfScale):
 
         entries = Ledger(filter(wanted, found))
         if self.json:
-            found = [entry.as_dict() for entry in entries]
-            print(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))
+            listed = [entry.as_dict() for entry in entries]
+            print(json.dumps(listed, indent=2, ensure_ascii=False, allow_nan=False))
         elif own or not any(entry.shipped for entry in found):
             print_ledger(entries, console, self.verbose, self.seed)
         else:

@@ -19,8 +19,9 @@ import time
 from types import FrameType
 from typing import NoReturn
 
+from attnlab.lab import interruption
+
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
-SENTENCE = "attnlab: interrupted; finished cells are in the store; the same command continues."
 THREAD = "interrupts"  # the name of what hears of them
 PATIENCE = 5.0  # seconds for an orderly end
 UNSAFE = {"jax", "jaxlib", "equinox", "optax", "importlib", "_frozen_importlib"}
@@ -36,6 +37,11 @@ def interrupt(number: int, frame: FrameType | None) -> None:
     if _within_a_library(frame):
         _leave(number)
     raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
+
+
+def sentence() -> str:
+    """What is said after an interrupt."""
+    return f"attnlab: {interruption.sentence()}"
 
 
 def code_of(stop: KeyboardInterrupt) -> int:
@@ -77,5 +83,5 @@ def _leave(number: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if stream.isatty():
             os.write(stream.fileno(), SHOW_CURSOR.encode())
-    os.write(2, f"{SENTENCE}\n".encode())
+    os.write(2, f"{sentence()}\n".encode())
     os._exit(CODES[signal.Signals(number)])

@@ -129,7 +129,7 @@ def run_line(arguments: list[str]) -> int:
         )
         return UserError.exit_code
     except KeyboardInterrupt as stop:
-        print(interrupts.SENTENCE, file=sys.stderr)
+        print(interrupts.sentence(), file=sys.stderr)
         return interrupts.code_of(stop)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

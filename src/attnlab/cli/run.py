@@ -98,18 +98,31 @@ class RunCells:
         return 0
 
     def _engine(self, first: Cell, console: Console) -> Engine:
-        """This process. Without a store the first cell is computed before there is one: a refused
-        configuration leaves none behind."""
+        """This process. Without a store the first cell makes one with its first checkpoint, or
+        when it is finished: a refused configuration leaves none behind."""
+        from attnlab.lab import interruption
         from attnlab.lab.engine import Begun, InProcess
         from attnlab.lab.progress import meter
-        from attnlab.lab.runner import failure
+        from attnlab.lab.runner import failure, show_inside
         from attnlab.lab.task import attempt
+        from attnlab.lab.watch import RunLimits
 
-        if self.common.store.exists():
+        root = self.common.store
+        if root.exists():
             return InProcess()
-        with meter(console, first.kind.name, 1, 1.0) as progress:
-            finished = attempt(first)
-            progress.advance(first.kind.name)
+        folder = root / "checkpoints"  # of the store, as soon as there is one
+        running = interruption.RunningCells(folder)
+        interruption.begin(running)
+        with meter(console, first.kind.name, 1, first.cost) as progress:
+            limits = RunLimits(
+                folder,
+                report=lambda key, *far: show_inside(progress, first, *far),
+                began=lambda key: running.began(key, first.kind.name),
+                prepare=lambda: self.common.open(create=True),
+            )
+            finished = attempt(first, limits.of(first.key))
+            progress.advance(first.kind.name, first.cost, first.key)
+        interruption.end()
         if finished.error:
             raise failure(finished)
         return Begun((finished,))

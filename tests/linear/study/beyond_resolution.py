@@ -3,10 +3,10 @@
 Each entry maps r, in the unit of the claim, to changes of the rows (`rows.changed`).
 """
 
+import math
 from collections.abc import Callable
 
 from attnlab.linear.study import claims_tuned, grids
-from attnlab.linear.study.claims_layers import CONVERGED
 from attnlab.linear.study.claims_noiseless import LINE
 from attnlab.linear.study.table_1 import COMPARED, PAPER, UNIFORM
 from tests.linear.study.rows import (
@@ -92,15 +92,6 @@ def _between(row, share: float) -> float:
     return share * profile_value("DIAG", row.layers, row.layers // 2, row.sigma)
 
 
-def _still_falling(r: float) -> Changes:
-    """Networks of ten layers below those of nine, by more than the line."""
-
-    def change(config, row):
-        return {"above": (CONVERGED + 2 * r) * row.loss} if row.layers < grids.TEN else {}
-
-    return [("last_layers", change)]
-
-
 def _seldom(r: float) -> Changes:
     """No evaluation shows a printed loss of five layers, where the line less 2 r is below 0."""
     assert 2 * r > LINE
@@ -119,13 +110,14 @@ def _spread(r: float) -> Changes:
 
 
 def _full_below_diag(r: float, low: float, high: float) -> Changes:
-    """FULL on {1,3} below DIAG between two noise levels."""
+    """FULL on {1,3} below DIAG at a share of 1/2 + 2 r of the untrained levels of a range."""
+    own = [0.25 * k for k in range(17) if low < 0.25 * k < high and k not in (4, 12)]
+    hit = own[: math.ceil((0.5 + 2 * r) * len(own))]
 
     def change(config, row):
-        hit = config.noise == grids.TWO and row.sigma is not None and row.layers == row.read == 7
-        if not hit or not low < row.sigma < high:
-            return {}
-        return {"loss": (1 - 2 * r) * profile_value("DIAG", 7, 7, row.sigma)}
+        deep = config.noise == grids.TWO and row.layers == row.read == 7
+        below = {"loss": 0.5 * profile_value("DIAG", 7, 7, row.sigma or 0.0)}
+        return below if deep and row.sigma in hit else {}
 
     return [("full_evaluation", change)]
 
@@ -140,6 +132,18 @@ BEYOND: dict[str, Callable[[float], Changes]] = {
     ],
     "equation-5": lambda r: [
         ("known_noise", lambda c, row: {"excess": -4 * r} if row.multiple == 2 else {})
+    ],
+    "adjustment-constant": lambda r: [
+        ("adjustment", lambda c, row: {"difference": 2 * r * row.oracle})
+    ],
+    "theorem-4.2-rate": lambda r: [
+        (
+            "cosine",
+            lambda c, row: {
+                "mean_square": row.mean_square * (c.n / 350) ** (4 * r),
+                "mean_square_error": row.mean_square_error * (c.n / 350) ** (4 * r),
+            },
+        )
     ],
     "query-noise": lambda r: [("known_noise", lambda c, row: {"added": 1 + 2 * r})],
     "ridge-rescaled-ols": lambda r: [
@@ -179,6 +183,11 @@ BEYOND: dict[str, Callable[[float], Changes]] = {
         of_family("gd++"),
         lambda c, row: (1 + 2 * r) * max(law_values(c.noise)["GD++ floor"], 1e-20),
     ),
+    "gd-higher": lambda r: losses(
+        "training",
+        of_family("diag", 7),
+        lambda c, row: (1 + 2 * r) * law_values(c.noise)["GD++ floor"],
+    ),
     "gd-stalls": lambda r: losses(
         "training",
         of_family("diag"),
@@ -201,21 +210,43 @@ BEYOND: dict[str, Callable[[float], Changes]] = {
     "iterative-adarr": lambda r: [
         ("iterations", lambda c, row: {"loss": (1 + 2 * r) * 0.068} if row.steps > 30 else {})
     ],
-    "fewer-than-ten-layers": _still_falling,
     **{
         claim.id: lambda r, claim=claim: losses(
             "training",
-            lambda c, row: c.family == "diag" and row.layers == 6 and claim.id == tuned_id(c.noise),
+            lambda c, row: c.family == "diag" and row.layers == 7 and claim.id == tuned_id(c.noise),
             lambda c, row: (1 + 2 * r) * PAPER["TUNEDRR", 0, c.noise],
         )
         for claim in claims_tuned.CLAIMS
+    },
+    "very-accurate": lambda r: losses(
+        "training",
+        lambda c, row: c.family == "diag" and row.layers == 7 and c.noise in BAYES,
+        lambda c, row: (
+            BAYES[c.noise]
+            + (0.05 + 2 * r) * (BAYES[c.noise] + law_values(c.noise)["oracle (unadjusted)"])
+        ),
+    ),
+    "surpasses-many-baselines": lambda r: losses(
+        "training",
+        of_family("diag", 7),
+        lambda c, row: (1 + 2 * r) * PAPER["TUNEDRR", 0, c.noise],
+    ),
+    **{
+        f"outperforms-{model.lower()}": lambda r, kind=kind: losses(
+            kind,
+            lambda c, row: getattr(c, "family", "diag") == "diag" and row.layers == 7,
+            lambda c, row: (1 + 2 * r) * PAPER["TUNEDRR", 0, c.noise],
+        )
+        for model, kind in {"DIAG": "training", "FULL": "full_evaluation"}.items()
     },
     "two-levels-full-better": lambda r: losses(
         "full_evaluation",
         lambda c, row: c.noise == grids.TWO and row.layers == 7,
         lambda c, row: (1 + 2 * r) * network_value("DIAG", grids.TWO, 7),
     ),
+    "two-levels-diag-untrained": lambda r: _full_below_diag(r, -1, 9),
     "two-levels-diag-interpolates": lambda r: _full_below_diag(r, 1, 3),
+    "two-levels-diag-below": lambda r: _full_below_diag(r, -1, 1),
     "two-levels-diag-extrapolates": lambda r: _full_below_diag(r, 3, 9),
     "three-levels-rough": lambda r: [
         (
@@ -263,11 +294,6 @@ BEYOND: dict[str, Callable[[float], Changes]] = {
             if (row.layers, row.read, row.sigma) == (4, 3, None)
             else None
         )
-    ),
-    "figure-6": lambda r: level(
-        "baselines",
-        "ADARR",
-        lambda row: (0.1 + 2 * r) * 3.2 + 0.11 if row.sigma == 3 else None,
     ),
     "figure-7-gd": lambda r: reads(
         lambda row: (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attnlab.linear.study import grids_full
+from attnlab.linear.study import grids_full, tails
 from attnlab.linear.study.questions_full import MODELS
 from attnlab.linear.study.table_1 import LAWS
 from tests.linear.study import rows
@@ -10,10 +10,11 @@ from tests.linear.study import rows
 
 @pytest.fixture(scope="module")
 def full_networks():
-    """All ten laws have FULL networks, and one has those of all recipes."""
+    """All ten laws have FULL networks, one has those of all recipes, and no AXIS has extremes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(grids_full, "DIGESTS", dict.fromkeys(LAWS, "0" * 16))
         patch.setattr(grids_full, "RECIPE_DIGESTS", dict.fromkeys(("paper", *MODELS), "0" * 16))
+        patch.setattr(tails, "EXTREMES", {})
         _forget()
         yield
     _forget()

@@ -18,10 +18,11 @@ from attnlab.linear.study.table_1 import PAPER
 
 def _rows(network: Callable, config, depths, starts, steps, model="FULL") -> list[FullLossRow]:
     # Networks that start near DIAG are all alike.
-    spread = 0.0 if getattr(config, "recipe", "") == "from-diag" else 0.3
+    spread = 0.0 if getattr(config, "recipe", "") == "from-diag" else 0.1
     return [
         FullLossRow(
-            **{**row, "loss": (1 + spread * start) * row["loss"]},
+            # All starts have the same profile.
+            **{**row, "loss": (1 + spread * start * (row["sigma"] is None)) * row["loss"]},
             largest=3 * row["loss"],
             worst_share=0.01,
             start=start,

@@ -15,6 +15,7 @@ from attnlab.linear.study import (
     evaluation,
     grids,
     grids_full,
+    questions_appendix,
     questions_constructions,
     questions_layers,
     questions_noiseless,
@@ -73,7 +74,8 @@ def network_value(model: str, law: str, depth: int) -> float:
     if model == "GD++":
         return max(paper, law_values(law)["GD++ floor"])
     if depth >= 5 and law != "uniform:0":
-        paper = min(paper, PAPER["TUNEDRR", 0, law])
+        # Seven layers are below TUNEDRR, as Section 1 says.
+        paper = min(paper, (0.985 if depth >= 7 else 1) * PAPER["TUNEDRR", 0, law])
     if model in ("FULL", "AXIS") and depth == 7 and law in (grids.U5, grids.TWO):
         paper = 1.02 * BAYES[law]
     paper *= 0.95 if model == "AXIS" else 0.97 if model == "DIAG, free omegas" else 1
@@ -98,7 +100,14 @@ def profile_value(model: str, layers: int, read: int, sigma: float) -> float:
     if layers == 2:
         return valley(sigma, 2.9)
     uneven = 1.35 if round(4 * sigma) % 2 else 1.05
-    return 0.05 * (1 + 0.1 * sigma) * (uneven if model in ("FULL", "AXIS") else 1)
+    slightly = 1.03 if round(4 * sigma) % 2 else 1.0
+    return 0.05 * (1 + 0.1 * sigma) * (uneven if model in ("FULL", "AXIS") else slightly)
+
+
+def ridge_profile_value(name: str, law: str, sigma: float) -> float:
+    """The profile of a ridge; that of TUNEDRR is stretched to the range of a uniform law."""
+    high = float(law.partition(":")[2]) if law.startswith("uniform") else 5.0
+    return profile_value(name, 0, 0, sigma * 5 / high if name == "TUNEDRR" and high else sigma)
 
 
 def _loss(model: str, layers: int, read: int, sigma: float | None, value: float) -> dict:
@@ -136,7 +145,11 @@ def _training(config) -> list:
     worse = 1 + 0.2 * config.run  # later runs are worse, and chosen by what they say
     return [
         TrainedLossRow(
-            **{**row, "loss": worse * row["loss"]}, selection=worse, training=worse, **ended
+            # All runs have the same profile.
+            **{**row, "loss": (worse if row["sigma"] is None else 1.0) * row["loss"]},
+            selection=worse,
+            training=worse,
+            **ended,
         )
         for row in _network(model, config, range(1, config.depth + 1))
     ]
@@ -157,7 +170,7 @@ def _baselines(config) -> list:
     rows = [_loss(name, 0, 0, None, ridge_value(name, config.noise)) for name in names]
     rows += [_loss(*pair[:1], 0, 0, None, pair[1]) for pair in law_values(config.noise).items()]
     rows += [
-        _loss(name, 0, 0, s, profile_value(name, 0, 0, s))
+        _loss(name, 0, 0, s, ridge_profile_value(name, config.noise, s))
         for name in (*names, "oracle (unadjusted)")
         for s in levels
     ]
@@ -196,6 +209,13 @@ def _known_noise(config) -> list:
         questions_readings.KnownNoiseFound(m, 2 + abs(m - 1), abs(m - 1), 0.003, 1.0, 0.014)
         for m in questions_readings.MULTIPLES
     ]
+
+
+def _adjustment(config) -> list:
+    steps, constants = questions_readings.LAYER_STEPS, questions_readings.RIDGE_CONSTANTS
+    pairs = [("one layer", step) for step in steps] + [("ridge", each) for each in constants]
+    numbers = (2.6, 1.6, 1.0, 0.0, 0.02, 0.5, 0.0, 0.01, 1.0)
+    return [questions_readings.AdjustmentFound(*pair, *numbers) for pair in pairs]
 
 
 def _rescaling(config) -> list:
@@ -257,6 +277,10 @@ ROWS: dict[str, Callable] = {
         for n in questions_readings.LENGTHS
     ],
     "linear_known_noise": _known_noise,
+    "linear_adjustment": _adjustment,
+    "linear_appendix": lambda c: [
+        questions_appendix.AppendixFound(1e-15, 2.0, 1e-15, 2.0, 0.3, 0.4, 0.02, 0.1, 2)
+    ],
     "linear_rescaling": _rescaling,
     "linear_step_size": lambda c: [
         questions_constructions.StepSizeFound(1e-15, 90 * abs(c.omega_xy), 0.9 - 0.1 * c.sigma)

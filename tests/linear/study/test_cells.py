@@ -14,6 +14,7 @@ from attnlab.linear.models.weights import DiagWeights
 from attnlab.linear.noise import Fixed
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study import (
+    claims_appendix,
     claims_constructions,
     claims_readings,
     claims_state,
@@ -37,10 +38,10 @@ from tests.lab.statement_checks import check_evidence
 EFFORT = {"starts": 1, "screening": 16, "fitted": 64, "pool": 256, "tail": 8, "rounds": 1}
 SMALL = {"noise": "uniform:2", "d": 3, "n": 8, "sequences": 4000, "level_sequences": 500}
 TRAINED = Training(**SMALL, **EFFORT, family="diag", depth=2, fresh=256, sigma_max=2.0)
-CORRECTED = {"theorem-4.1", "lemma-4.3", "lemma-a.1", "section-5.3"}
+CORRECTED = {"theorem-4.1", "lemma-4.3", "lemma-a.1", "section-5.3", "theorem-5.2-proof"}
 THEOREMS = [
     claim.id
-    for module in (claims_state, claims_readings, claims_constructions)
+    for module in (claims_state, claims_readings, claims_constructions, claims_appendix)
     for claim in module.CLAIMS
 ]
 
@@ -53,7 +54,7 @@ def estimate(row):
 def theory(seed):
     """The theorems' cells as `quick` runs them."""
     kinds = ("state", "cosine", "least_squares", "rates", "rescaling", "step_size", "readings")
-    kinds += ("rescaled", "known_noise", "orders")
+    kinds += ("rescaled", "known_noise", "orders", "adjustment", "appendix")
     wanted = [c for c in grids.cells("quick", seed) if c.kind.name.removeprefix("linear_") in kinds]
     found = {cell.key: cell.kind.run(cell.config) for cell in wanted}
     rows = {key: list(getattr(each, "rows", [each])) for key, each in found.items()}

@@ -17,9 +17,11 @@ from tests.lab.statement_checks import check_evidence, check_statements
 from tests.linear.study.beyond_resolution import BEYOND
 from tests.linear.study.rows import changed, invented
 
-CORRECTED = {"theorem-4.1", "lemma-4.3", "lemma-a.1", "section-5.3"}
+CORRECTED = {"theorem-4.1", "lemma-4.3", "lemma-a.1", "section-5.3", "theorem-5.2-proof"}
 # By the paper's own table; and the invented GD++ has a large loss at every noise level.
-FAILS = {"three-levels-not-better", "baselines-upper-bound", "gd-best-at-its-constant"}
+FAILS = {"three-levels-not-better", "baselines-upper-bound", "gd-best-at-its-constant", "figure-6"}
+# Its runs differ by a fifth; test_last_layers has a world in which they do not.
+OPEN = {"fewer-than-ten-layers"}
 ABOUT_FULL = (*claims_full.CLAIMS, *claims_full_weights.CLAIMS, *claims_recipes.CLAIMS)
 OTHERS = {claim.id for claim in ABOUT_FULL}
 OWN = [claim.id for claim in study.claims if claim.id not in OTHERS]  # the others: test_full_claims
@@ -97,10 +99,12 @@ BROKEN = {
     "y-rescaling": [
         to("readings", rescaled=1e-3),
         to("readings", kept=1e-3),
-        to("step_size", shrinkage=0.9),
     ],
     "section-5.3-first-layer": [to("readings", first_layer=1e-3)],
-    "adjustment-constant": [to("known_noise", excess=1.0)],
+    "adjustment-constant": [
+        to("adjustment", difference=0.2),
+        to("adjustment", slope_difference=0.2),
+    ],
     "ridge-rescaled-ols": [("rescaled", lambda c, r: {"distance": 0.1 + r.distance})],
     "theorem-5.1": [
         ("least_squares", lambda c, r: {"error": 2 * c.precision}),
@@ -135,7 +139,18 @@ BROKEN = {
         to("step_size", corrected=1e-3),
         ("step_size", lambda c, r: {"printed": 90 * c.omega_xy**2}),
     ],
-    "section-5.3-adapts": [to("step_size", shrinkage=0.9)],
+    "section-5.3-adapts": [to("step_size", corrected=1e-3)],
+    "state-not-linear": [to("appendix", bend=1e-12)],
+    "theorem-5.1-proof": [
+        to("appendix", proof_condition=1.01),
+        to("appendix", proof_error=1.01),
+        to("appendix", proof_bound=1.01),
+        to("appendix", proof_more=9),
+    ],
+    "theorem-5.2-proof": [
+        to("appendix", first_weights=1e-3),
+        to("appendix", equations=1e-3),
+    ],
     "noise-degrades": [
         ("baselines", lambda c, r: {"loss": 1.0} if r.model.startswith("oracle") else {})
     ],
@@ -157,10 +172,15 @@ HELD = {
     "lemma-4.3": [to("state", recursion_printed=1e-15)],
     "lemma-a.1": [("state", lambda c, r: {} if r.alpha is None else {"alpha_printed": 1e-15})],
     "section-5.3": [to("step_size", printed=1e-15)],
+    "theorem-5.2-proof": [to("appendix", first_weights_printed=1e-15, equations_printed=1e-15)],
     "three-levels-not-better": [times(2, "full_evaluation", law_of(grids.THREE))],
     "baselines-upper-bound": [times(0.1, "baselines", lambda c, r: r.model == "TUNEDRR")],
     "gd-best-at-its-constant": [
         times(0.01, "training", lambda c, r: r.model == "GD++" and r.sigma is not None)
+    ],
+    "figure-6": [
+        times(0.1, "training", lambda c, r: r.model == "GD++" and r.sigma is not None),
+        times(0.1, "baselines", lambda c, r: r.model == "CONSTRR" and r.sigma is not None),
     ],
 }
 
@@ -168,6 +188,7 @@ HELD = {
 @pytest.mark.parametrize("claim", OWN)
 def test_a_world_where_the_table_is_true_has_these_verdicts(claim):
     expected = "fails" if claim in FAILS else "holds"
+    expected = "undecided at this scale" if claim in OPEN else expected
     assert verdict(claim) == ("holds as corrected" if claim in CORRECTED else expected)
 
 
@@ -183,11 +204,14 @@ def test_broken_evidence_makes_the_claim_fail(claim, change):
 def test_one_network_above_tuned_ridge_refutes_and_a_missing_model_decides_nothing(claim):
     (law,) = [law for law in LAWS if claim == f"tuned-{law.replace(':', '-').replace(',', '-')}"]
 
-    def six(c, r):
-        return c.noise == law and r.sigma is None and r.layers == 6
+    def at(depth):
+        return lambda c, r: c.noise == law and r.sigma is None and r.layers == depth
 
-    assert verdict(claim, times(9, "training", six)) == "fails"
-    assert verdict(claim, times(9, "full_evaluation", six)) == "fails"
+    # On categorical noise no depth is named, and the deepest networks are judged.
+    six = "fails" if law.startswith("uniform") else "holds"
+    for kind in ("training", "full_evaluation"):
+        assert verdict(claim, times(9, kind, at(6))) == six
+        assert verdict(claim, times(9, kind, at(7))) == "fails"
     without = entry_of(claim, invented("quick"))
     if law not in grids.size("quick").depths or grids.size("quick").depths[law] < 7:
         assert without.verdict == "undecided at this scale"
@@ -200,7 +224,7 @@ def test_a_claim_that_fails_or_needs_correction_could_have_held(claim):
 
 
 def test_every_claim_has_a_broken_input_or_one_on_which_it_holds():
-    assert set(BROKEN) | set(BEYOND) | FAILS == set(OWN)
+    assert set(BROKEN) | set(BEYOND) | FAILS | OPEN == set(OWN)
     assert set(HELD) == CORRECTED | FAILS
 
 

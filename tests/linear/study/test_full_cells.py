@@ -57,7 +57,7 @@ def test_a_training_that_was_stopped_goes_on_and_has_the_same_bytes(trained, tmp
     steps = []
     resumed = attempt(cell, Watch(tmp_path / cell.key, report=lambda *said: steps.append(said)))
     assert (resumed.part, resumed.weights) == (whole.part, whole.weights)
-    assert steps == [(8, 8)]
+    assert steps == [(8, 8, "step")]
 
 
 def test_many_starts_have_a_row_for_every_matrix_and_one_best_start():

@@ -7,6 +7,7 @@ from attnlab.linear.study.claims_table_cells import TableCell, mostly_high
 from attnlab.linear.study.table_1 import PAPER
 from attnlab.stats import Estimate
 from tests.linear.study import rows as invented_rows
+from tests.linear.study.test_claims import HELD
 from tests.linear.study.test_claims import entry_of as judged
 from tests.linear.study.test_full_claims import ALIKE, entry_of, fields, known, table, whole
 
@@ -17,6 +18,11 @@ UNDECIDED = "undecided at this scale"
 
 def cell(ratio, margin=0.2, papers=0.1, error=0.001):
     return TableCell("FULL", 4, grids.U5, Estimate(ratio, error, 1000), 1.0, 0.0, margin, papers)
+
+
+def plain(claim, *changes):
+    """The claim on the invented rows as they are, with changes."""
+    return judged(claim, invented_rows.changed(_view(), *changes))
 
 
 def by_recipe(name, loss):
@@ -94,108 +100,19 @@ def test_networks_of_another_recipe_refute_no_cell():
     assert entry_of("table-1-full", clipped).verdict == UNDECIDED
 
 
-def test_only_the_papers_recipe_is_the_papers_setting():
-    assert entry_of("full-paper-recipe").grade == "paper's setting"
+def test_no_recipe_is_the_papers_setting_and_all_name_what_differs():
+    for claim in ("full-paper-recipe", "diag-paper-recipe", "found-algorithm-together", "figure-5"):
+        entry = entry_of(claim)
+        assert entry.grade == "smaller setting"
+        assert "not finite skipped" in entry.differs
+        assert "held-out loss kept" in entry.differs
+        assert "averaged over the query" in entry.differs
+        assert "clipped" not in entry.differs
+    assert "4 layers alone" in entry_of("figure-5").differs
     for claim in ("table-1-full", "near-diagonal", "four-layers-beat-adarr-full", "full-from-diag"):
         entry = entry_of(claim, ALIKE)
         assert entry.grade == "smaller setting"
         assert "gradients clipped" in entry.differs
-
-
-def test_starts_with_a_heavy_tail_say_nothing_about_weights():
-    def tail(config, row):
-        return {"diagonal": 0.0, "rank_two": 0.3, "steady": False} if row.start in (0, 3) else {}
-
-    best = fields("full_evaluation", lambda c, r: r.start == 1, selection=0.1)
-    for claim in ("near-diagonal", "low-rank-part"):
-        entry = entry_of(claim, ("full_structure", tail), best)
-        assert entry.verdict == "holds"
-        assert "over 3 starts without a heavy tail" in str(entry.measured)
-        assert "the start of least loss has" in str(entry.measured)
-
-
-def test_few_starts_that_disagree_about_the_weights_decide_nothing():
-    def spread(config, row):
-        share = {1: 0.30, 2: 0.40, 4: 0.52}.get(row.start)
-        return {"diagonal": share} if share else {"steady": False}
-
-    best = fields("full_evaluation", lambda c, r: r.start == 4, selection=0.1)
-    assert entry_of("near-diagonal", ("full_structure", spread), best).verdict == UNDECIDED
-
-
-def test_levels_with_a_heavy_tail_leave_extrapolation_undecided():
-    def tail(config, row):
-        high = row.sigma is not None and row.sigma > 3 and config.noise == grids.TWO
-        return {"error": row.loss} if high else {}
-
-    for kind in ("training", "full_evaluation"):
-        entry = entry_of("two-levels-diag-extrapolates", (kind, tail))
-        assert entry.verdict == UNDECIDED
-        model = "FULL" if kind == "full_evaluation" else "DIAG"
-        assert f"Heavy tail: {model} at σ = 3.25" in entry.note
-        assert entry_of("two-levels-diag-interpolates", (kind, tail)).verdict == "holds"
-
-
-def test_a_heavy_tail_counts_against_its_network_where_chance_cannot_explain_the_mean():
-    """A mean of c times an expectation happens with a probability of at most 1 / c."""
-
-    def worse(factor):
-        def change(config, row):
-            if row.sigma is None or row.sigma <= 3 or config.noise != grids.TWO:
-                return {}
-            heavy = row.sigma > 3.5
-            loss = (factor if heavy else 2.0) * row.loss
-            return {"loss": loss, "error": loss if heavy else 0.001 * loss}
-
-        return "training", change
-
-    assert entry_of("two-levels-diag-extrapolates", worse(1000.0)).verdict == "fails"
-    assert entry_of("two-levels-diag-extrapolates", worse(2.0)).verdict == UNDECIDED
-
-
-def test_levels_beyond_those_of_the_papers_profiles_do_not_count():
-    def far(config, row):
-        beyond = row.sigma is not None and row.sigma > 4 and config.noise == grids.TWO
-        return {"loss": 0.01 * row.loss, "error": 1e-5 * row.loss} if beyond else {}
-
-    assert entry_of("two-levels-diag-extrapolates", ("full_evaluation", far)).verdict == "holds"
-
-
-@pytest.mark.parametrize(
-    ("depths", "verdict"), [((), "holds"), ((3, 4), UNDECIDED), ((3, 4, 6), "fails")]
-)
-def test_full_is_not_better_unless_it_is_at_half_of_the_depths(depths, verdict):
-    def change(config, row):
-        below = 0.9 if row.layers in depths else 1.0
-        loss = below * invented_rows.network_value("DIAG", grids.THREE, row.layers)
-        hit = config.noise == grids.THREE and whole(config, row)
-        return {"loss": loss, "error": 0.001 * loss} if hit else {}
-
-    entry = entry_of("three-levels-not-better", ("full_evaluation", change))
-    assert entry.verdict == verdict
-    assert f"below DIAG at {len(depths)} of 6 depths" in entry.measured
-
-
-def test_roughness_is_judged_at_the_deepest_network_without_a_heavy_tail():
-    def tail(config, row):
-        hit = config.noise == grids.THREE and row.layers == 7
-        return {"error": row.loss} if hit else {}
-
-    assert entry_of("three-levels-rough").measured.startswith("7 layers")
-    assert entry_of("three-levels-rough", ("full_evaluation", tail)).measured.startswith("6 layers")
-
-
-def test_full_below_diag_at_untrained_levels_refutes():
-    def below(low, high):
-        def change(config, row):
-            hit = config.noise == grids.TWO and row.sigma is not None and low < row.sigma < high
-            return known(0.01) if hit else {}
-
-        return "full_evaluation", change
-
-    assert entry_of("two-levels-diag-interpolates", below(1, 3)).verdict == "fails"
-    assert entry_of("two-levels-diag-extrapolates", below(-1, 1)).verdict == "fails"
-    assert entry_of("two-levels-diag-extrapolates", below(3, 9)).verdict == "fails"
 
 
 def test_a_layer_that_our_training_lost_is_not_compared_with_more_heads():
@@ -208,22 +125,41 @@ def test_a_layer_that_our_training_lost_is_not_compared_with_more_heads():
     assert "one more layer gained nothing: U(0,5) L = 6" in entry.note
 
 
-def test_figure_6_counts_every_noise_level():
-    def low(config, row):
-        hit = row.model == "ADARR" and row.sigma == 0 and config.noise == grids.U5
-        return known(0.6) if hit else {}
+SIX = {"CONSTRR": "baselines", "ADARR": "baselines", "TUNEDRR": "baselines"} | {
+    "GD++": "training",
+    "DIAG": "training",
+    "FULL": "full_evaluation",
+}
 
-    assert entry_of("figure-6", ("baselines", low)).verdict == "fails"
+
+def at_zero(model, loss):
+    """The deepest network of a model, or a ridge, with this loss without noise, on U(0,5)."""
+
+    def change(config, row):
+        deepest = row.layers == row.read and row.layers in (0, 7)
+        hit = row.model == model and row.sigma == 0 and deepest and config.noise == grids.U5
+        return {"loss": loss, "error": 0.004 * loss} if hit else {}
+
+    return SIX[model], change
 
 
-def test_a_tail_of_the_last_layer_makes_high_noise_worse():
+@pytest.mark.parametrize("model", SIX)
+def test_figure_6_counts_every_method_at_every_noise_level(model):
+    held = plain("figure-6", *HELD["figure-6"])
+    assert held.verdict == "holds"
+    beyond = at_zero(model, 3.2 * (0.11 + 2 * held.resolution.value))  # 3.2: the height
+    apart = plain("figure-6", *HELD["figure-6"], beyond)
+    assert apart.verdict == "fails"
+    assert "More than that: σ = 0" in apart.note
+
+
+def test_figure_6_is_open_where_a_method_is_missing():
     def tail(config, row):
-        hit = row.sigma is not None and row.sigma >= 4 and row.layers == row.read == 7
-        return {"loss": 1e7, "error": 1e7} if hit and config.noise == grids.U5 else {}
+        return {"error": row.loss} if config.noise == grids.U5 and row.sigma == 0 else {}
 
-    entry = entry_of("figure-7-full", ("full_evaluation", tail))
-    assert "L = 7: " in str(entry.measured)
-    assert "the last makes high noise worse at 6" in entry.note
+    entry = plain("figure-6", *HELD["figure-6"], ("full_evaluation", tail))
+    assert entry.verdict == UNDECIDED
+    assert "not trained: FULL" in entry.note
 
 
 def test_momentum_and_rescaling_that_training_does_not_need_refute():
@@ -250,18 +186,6 @@ def test_five_starts_of_a_recipe_that_diverge_miss_the_printed_loss():
     assert entry_of("full-paper-recipe", gone).verdict == "fails"
 
 
-def test_more_starts_of_figure_4_take_the_place_of_the_shipped_ones():
-    paper = invented_rows.invented("paper")
-    off = [("full_structure", lambda c, r: {"diagonal": 0.1})]
-    assert judged("near-diagonal", invented_rows.changed(paper, *off)).verdict == "holds"
-    stuck = [("full_starts", lambda c, r: {"diagonal": 0.1, "loss": 0.2} if r.start > 3 else {})]
-    assert judged("near-diagonal", invented_rows.changed(paper, *off, *stuck)).verdict == "holds"
-    light = [("full_starts", lambda c, r: {"diagonal": 0.4})]
-    found = judged("near-diagonal", invented_rows.changed(paper, *light))
-    assert found.verdict == "fails"
-    assert "over 20 starts" in str(found.measured)
-
-
 def test_the_best_start_of_a_recipe_is_chosen_on_other_sequences():
     rows = full_results.starts(_view(), "paper")[4]
     assert full_results.best(rows).start == 0
@@ -271,3 +195,30 @@ def _view():
     from tests.linear.study.rows import invented
 
     return invented("standard")
+
+
+@pytest.mark.parametrize("claim", ["one-layer-law", "bayes-floor"])
+def test_networks_of_other_recipes_are_a_smaller_setting(claim):
+    entry = entry_of(claim)
+    assert entry.grade == "smaller setting"
+    assert "Levenberg-Marquardt" in entry.differs
+    assert "gradients clipped" in entry.differs
+
+
+def test_claims_about_one_depth_name_the_steps_of_that_depth():
+    few = fields("full_evaluation", lambda c, r: r.layers != 7, steps_trained=1000)
+    assert "1,000" not in entry_of("two-levels-full-better", few).differs
+    assert "1,000" not in entry_of("two-levels-diag-untrained", few).differs
+    assert "1,000" in entry_of("three-levels-not-better", few).differs
+
+
+def test_the_algorithm_is_looked_at_with_four_layers_on_one_law():
+    for claim in ("found-algorithm", "found-algorithm-together"):
+        assert entry_of(claim).differs.startswith("four layers on U(0,5)")
+
+
+def test_printed_ridges_that_say_nothing_are_left_out():
+    entry = entry_of("table-1-ridges")
+    assert "are left out" in str(entry.measured)
+    assert "TUNEDRR U(0,1)" in entry.note.partition("Left out")[2]
+    assert entry.resolution.limit == 0.25

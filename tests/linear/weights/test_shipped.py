@@ -8,7 +8,7 @@ from attnlab.errors import AttnlabError, UserError
 from attnlab.linear.models.network import Network
 from attnlab.linear.noise import Uniform
 from attnlab.linear.problem import NoisyRegression
-from attnlab.linear.study import shipped_table
+from attnlab.linear.study import shipped_table, tails
 from attnlab.linear.study.table_1 import LAWS
 from attnlab.linear.weights.shipped import shipped
 
@@ -131,6 +131,17 @@ def test_the_table_of_the_study_is_that_of_the_file():
         assert held.digest(law) == digest
         assert tuple(held.runs(law)) == shipped_table.RUNS
     assert shipped_table.HEAT_MAP_DEPTH in held.depths("categorical:1,3", 0)
+
+
+def test_the_study_counts_every_extreme_that_adds_a_twentieth_to_the_loss():
+    held, heavy = shipped(), {}
+    for law in held.laws:
+        for depth in range(1, 8):
+            run = held.best_run(law, depth)
+            share = held.extremes(law, run, depth) / held.recorded_loss(law, run, depth)[0]
+            if share > tails.STEADY:
+                heavy[law, depth] = share
+    assert pytest.approx(heavy, rel=0.01) == shipped_table.EXTREMES
 
 
 def test_a_network_of_the_collection_has_its_problem_and_its_loss():

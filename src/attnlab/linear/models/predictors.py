@@ -114,7 +114,7 @@ class IterativeAdaRidge(LinearPredictor):
     """ADARR without inverses.
 
     `steps` gradient steps on least squares estimate the noise, and as many on ridge give w; both
-    start from 0. The paper takes about 100 steps of size 1 / 100.
+    start from 0. The paper says that about 100 iterations are needed, and names no step.
     """
 
     steps: int = eqx.field(static=True, default=100)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from attnlab.lab.study import Study
 from attnlab.linear.study import (
+    claims_appendix,
     claims_constructions,
     claims_figures,
     claims_full,
@@ -19,6 +20,7 @@ from attnlab.linear.study import (
     claims_models,
     claims_noiseless,
     claims_ours,
+    claims_outperform,
     claims_profiles,
     claims_readings,
     claims_recipes,
@@ -71,11 +73,13 @@ study = Study(
         *claims_state.CLAIMS,
         *claims_readings.CLAIMS,
         *claims_constructions.CLAIMS,
+        *claims_appendix.CLAIMS,
         *claims_table.CLAIMS,
         *claims_noiseless.CLAIMS,
         *claims_models.CLAIMS,
         *claims_layers.CLAIMS,
         *claims_tuned.CLAIMS,
+        *claims_outperform.CLAIMS,
         *claims_profiles.CLAIMS,
         *claims_levels.CLAIMS,
         *claims_figures.CLAIMS,

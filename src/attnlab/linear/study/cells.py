@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from attnlab.lab.cell import CellKind, Outcome, Tolerance
+from attnlab.linear.study.questions_appendix import Appendix, AppendixFound
 from attnlab.linear.study.questions_constructions import (
     LeastSquaresFound,
     LeastSquaresNetwork,
@@ -39,6 +40,8 @@ from attnlab.linear.study.questions_noiseless import (
     NoiselessMean,
 )
 from attnlab.linear.study.questions_readings import (
+    Adjustment,
+    AdjustmentFound,
     KnownNoise,
     KnownNoiseFound,
     Readings,
@@ -161,6 +164,18 @@ def run_known_noise(config: KnownNoise) -> Outcome[KnownNoiseFound]:
     return compute_readings.known_noise(config)
 
 
+def run_adjustment(config: Adjustment) -> Outcome[AdjustmentFound]:
+    from attnlab.linear.study import compute_readings
+
+    return compute_readings.adjustment(config)
+
+
+def run_appendix(config: Appendix) -> AppendixFound:
+    from attnlab.linear.study import compute_appendix
+
+    return compute_appendix.appendix(config)
+
+
 def run_state(config: StateCheck) -> StateFound:
     from attnlab.linear.study import compute_state
 
@@ -229,6 +244,8 @@ iterations = CellKind("linear_iterations", Iterations, IterationsFound, run_iter
 readings = CellKind("linear_readings", Readings, ReadingsFound, run_readings)
 rescaled = CellKind("linear_rescaled", Rescaled, RescaledFound, run_rescaled)
 known_noise = CellKind("linear_known_noise", KnownNoise, KnownNoiseFound, run_known_noise)
+adjustment = CellKind("linear_adjustment", Adjustment, AdjustmentFound, run_adjustment)
+appendix = CellKind("linear_appendix", Appendix, AppendixFound, run_appendix)
 
 state_check = CellKind("linear_state", StateCheck, StateFound, run_state, version=2)
 cosine = CellKind("linear_cosine", Cosine, CosineFound, run_cosine, version=2)
@@ -245,6 +262,8 @@ KINDS = (
     readings,
     rescaled,
     known_noise,
+    adjustment,
+    appendix,
     state_check,
     cosine,
     least_squares,

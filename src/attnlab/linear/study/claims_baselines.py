@@ -1,12 +1,13 @@
 """Claims about the ridges: what they bound, what tuning gains, and how networks compare with them.
 
-Source: Vladymyrov et al. (arXiv 2402.14180), Section 6. Words such as "slightly" and "clear" have
-no definition in the paper: the tolerance names the threshold that we chose.
+Source: Vladymyrov et al. (arXiv 2402.14180), Section 6. "Clear" has no definition in the paper: the
+tolerance names the threshold that we chose. Of "slightly better" the direction is judged.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from attnlab.lab.study import UNDECIDED, Claim, Judgement, Resolution, Verdict, View, all_of
 from attnlab.linear.study import full_results, grids, results
@@ -17,8 +18,21 @@ from attnlab.stats import Estimate
 SOURCE = "Vladymyrov et al., Section 6"
 MODELS = ("DIAG", "FULL")  # of the paper, apart from GD++
 CLOSE = 0.02  # our threshold for "converges to"
-SLIGHTLY = 0.5  # of the loss of ADARR: our line for "slightly"; Table 1 has 26% to 38%
 CLEAR = 0.1  # of the log loss: our line for a "clear" advantage
+ITERATIONS = 100  # of the paper, "about"
+STAGES = 2  # of iterative ADARR: the estimate of the noise, and ridge
+
+
+def left_open(view: View, unclear: Sequence[str]) -> str:
+    """What decides a claim that some networks, each named with its model first, leave open."""
+    if view.scale == "quick":
+        return results.left_open(view)
+    full = [name for name in unclear if name.startswith("FULL")]
+    others = [name for name in unclear if name not in full]
+    words = [full_results.DECIDES] if full else []
+    if full and others:
+        words.append(f"For {results.listed(others)} it takes more sequences or other runs.")
+    return " ".join(words) or results.left_open(view)
 
 
 def _upper_bound(view: View) -> Judgement:
@@ -71,10 +85,14 @@ def _gains(view: View, model: str, ridge: str) -> dict[str, Estimate]:
     return gains
 
 
-def _may_refute(view: View, model: str, law: str) -> bool:
+def _poor(view: View, model: str, laws: Sequence[str]) -> list[str]:
+    """The laws on which the deepest network of a model is not good enough to be compared.
+
+    A network that was trained badly on one law makes the gain grow towards another.
+    """
     if model == "FULL":
-        return full_results.ready(view, law, grids.DEEPEST)
-    return view.scale != "quick"
+        return [law for law in laws if not full_results.ready(view, law, grids.DEEPEST)]
+    return list(laws) if view.scale == "quick" else []
 
 
 def _advantage(view: View, model: str, ridge: str) -> tuple[Verdict, Resolution, str]:
@@ -86,34 +104,41 @@ def _advantage(view: View, model: str, ridge: str) -> tuple[Verdict, Resolution,
         return UNDECIDED, Resolution(math.inf, CLEAR, "of the log loss"), words + few
     (low, first), *_, (high, last) = gains.items()
     rise = Estimate(*results.difference(last, first))
-    both = (last, rise)
+    both = (Estimate(last.value - CLEAR, last.standard_error), rise)
     verdict: Verdict = UNDECIDED
-    if all(results.clearly_positive(each) for each in both):
+    poor = _poor(view, model, (low, high))
+    if all(results.clearly_positive(each) for each in both) and not poor:
         verdict = "holds"
-    elif any(results.clearly_negative(each) for each in both) and _may_refute(view, model, high):
+    elif any(results.clearly_negative(each) for each in both) and not poor:
         verdict = "fails"
     seen = MARGIN * max(each.standard_error for each in both)
     words += f"{first.value:+.2f} on {law_name(low)}, {last.value:+.2f} on {law_name(high)}"
+    if poor:
+        words += f" (not trained enough on {', '.join(map(law_name, poor))})"
     return verdict, Resolution(seen, CLEAR, "of the log loss"), words
 
 
 def _gain_grows(view: View) -> Judgement:
     parts = [_advantage(view, model, ridge) for model in MODELS for ridge in RIDGES]
     verdict, seen = all_of([part[:2] for part in parts])
+    undecided = [part[2].partition(":")[0] for part in parts if part[0] == UNDECIDED]
     return Judgement(
         verdict,
         f"log(ridge / network), deepest networks: {'; '.join(part[2] for part in parts)}",
-        "above 0 at the largest s_max, and larger than at the smallest",
+        f"above {CLEAR:g} at the largest s_max, and larger than at the smallest",
         f"both by more than {MARGIN:g} standard errors, for DIAG and FULL against each of "
-        f"{', '.join(RIDGES)}; networks with a heavy tail are left out",
-        results.left_open(view) if verdict == UNDECIDED else "",
+        f"{', '.join(RIDGES)}; {CLEAR:g} of the log loss is our line for a clear advantage; "
+        "networks with a heavy tail are left out, and a FULL network of fewer steps than the "
+        "paper's counts only within a quarter of its loss",
+        f"Undecided: {results.listed(undecided)}."
+        + (f" {left_open(view, undecided)}" if verdict == UNDECIDED else ""),
         **results.trained_evidence(view, *results.laws_with(view, "FULL", UNIFORM[1:])),
         resolution=seen,
     )
 
 
 def _tuned_improves(view: View) -> Judgement:
-    found, worse, much, unclear, margins = [], [], [], [], []
+    found, worse, unclear, margins = [], [], [], []
     for law in LAWS[1:]:
         ada, tuned = (results.ridge(view, name, law) for name in ("ADARR", "TUNEDRR"))
         gain, margin = 1 - tuned.value / ada.value, results.margin(tuned, ada)
@@ -121,23 +146,20 @@ def _tuned_improves(view: View) -> Judgement:
         if law not in UNIFORM:
             continue  # the sentence is about uniform noise
         margins.append(margin)
-        if not clearly_below(tuned, ada):
+        if clearly_below(ada, tuned):
             worse.append(law_name(law))
-        elif gain - margin > SLIGHTLY:
-            much.append(law_name(law))
-        elif gain + margin > SLIGHTLY:
+        elif not clearly_below(tuned, ada):
             unclear.append(law_name(law))
     printed = [1 - PAPER["TUNEDRR", 0, law] / PAPER["ADARR", 0, law] for law in UNIFORM[1:]]
-    verdict: Verdict = "fails" if worse or much else UNDECIDED if unclear else "holds"
+    verdict: Verdict = "fails" if worse else UNDECIDED if unclear else "holds"
     return Judgement(
         verdict,
         f"TUNEDRR is below ADARR by {', '.join(found)}",
-        f"below on every U(0, s_max), by less than {SLIGHTLY:.0%}",
-        f"below by more than {MARGIN:g} standard errors on each law; less than half of the loss is "
-        "our line for 'slightly'",
-        f"Not below: {results.listed(worse)}; by half or more: {results.listed(much)}; open: "
-        f"{results.listed(unclear)}. The paper says 'slightly' of {min(printed):.0%} to "
-        f"{max(printed):.0%} in its own Table 1, which is more than the word suggests."
+        "below on every U(0, s_max)",
+        f"below by more than {MARGIN:g} standard errors on each law; 'slightly' has no definition, "
+        "and its size is not judged",
+        f"Above: {results.listed(worse)}; neither: {results.listed(unclear)}. The paper says "
+        f"'slightly' of {min(printed):.0%} to {max(printed):.0%} in its own Table 1."
         + (
             f" {results.left_open(view)}"
             if verdict == UNDECIDED or (max(margins) > 0.25 and verdict == "holds")
@@ -150,23 +172,31 @@ def _tuned_improves(view: View) -> Judgement:
 
 def _iterations(view: View) -> Judgement:
     rows = {row.steps: row for row in view.rows(grids.iterative(view.scale, view.seed))}
-    exact = rows[0]
-    near = [
-        steps
+    exact, config = rows[0], grids.iterative(view.scale, view.seed).config
+    near = {
+        STAGES * steps: abs(row.loss - exact.loss) <= CLOSE * exact.loss
         for steps, row in rows.items()
-        if steps and abs(row.loss - exact.loss) <= CLOSE * exact.loss
-    ]
-    enough = min(near, default=0)
+        if steps
+    }
+    far = max((total for total, close in near.items() if not close), default=0)
+    enough = min((total for total in near if total > far), default=math.inf)
     return Judgement(
-        "holds" if 30 < enough <= 100 and rows[10].loss > 2 * exact.loss else "fails",
+        "holds" if far <= ITERATIONS <= enough and far > 0 else "fails",
         f"ADARR {exact.loss:.4f} with inverses; "
-        + ", ".join(f"{row.loss:.4f} at K = {steps}" for steps, row in rows.items() if steps),
-        "about 100 gradient steps of size 1/100",
-        f"within {CLOSE:.0%} of the exact method from some K on that is above 30 and at most 100, "
-        "and more than twice its loss at K = 10, on the same sequences; our thresholds",
-        **results.AS_IN_PAPER,
+        + ", ".join(f"{rows[total // STAGES].loss:.4f} after {total}" for total in near)
+        + f" iterations of size {config.step:g}",
+        f"about {ITERATIONS} iterations",
+        f"within {CLOSE:.0%} of the exact method from some number of iterations on, on the same "
+        f"sequences; {ITERATIONS} lies between the last stored number that is not and the first "
+        "that is; our thresholds",
+        "Iterations are counted as layers are, over both stages: half of them estimate the noise "
+        "by least squares, and half solve ridge; of each stage it is half as many. Their number is "
+        "proportional to 1/step, and the paper names no step: with half of the step it is twice as "
+        "large. The step must stay below 2 over the largest eigenvalue of Σ + σ² I.",
+        grade="smaller setting",
+        differs=f"a step of {config.step:g}, which is ours",
         resolution=Resolution(
-            MARGIN * math.hypot(exact.error, rows[100].error) / exact.loss,
+            CLOSE + MARGIN * math.hypot(exact.error, rows[100].error) / exact.loss,
             0.2,
             "of the loss of ADARR",
         ),
@@ -185,7 +215,8 @@ CLAIMS = (
     Claim(
         "iterative-adarr",
         SOURCE,
-        "Without inverses ADARR needs about 100 gradient steps.",
+        "Gradient descent in place of the inverses converges to ADARR only after about 100 "
+        "iterations.",
         _iterations,
         ("iterations",),
     ),

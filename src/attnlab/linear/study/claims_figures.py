@@ -1,4 +1,4 @@
-"""Claims about Figures 5, 6 and 7: networks read after every layer, and losses not adjusted.
+"""Claims about Figures 5 and 7: networks read after every layer; Figure 6 is `claims_unadjusted`.
 
 Source: Vladymyrov et al. (arXiv 2402.14180), Appendix B, on U(0,5). Rows of a network of L layers
 are read after K = 0, 1, ..., L layers, over the noise law and at every noise level.
@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from attnlab.lab.study import UNDECIDED, Claim, Judgement, Resolution, Verdict, View
-from attnlab.linear.study import grids, results
+from attnlab.linear.study import claims_unadjusted, grids, results
 from attnlab.linear.study.claims_models import trained_in_full
 from attnlab.linear.study.claims_profiles import Profile, within
 from attnlab.linear.study.results import MARGIN, clearly_below
@@ -20,7 +20,6 @@ from attnlab.stats import Estimate
 SOURCE = "Vladymyrov et al., Appendix B"
 DEPTHS = range(2, grids.DEEPEST + 1)
 SECOND_MOMENT = 25 / 3  # of the noise level of U(0,5)
-VISIBLE = 0.1  # of the loss, our threshold for what a picture shows
 
 
 def reads(view: View, model: str, layers: int, sigma: float | None = None) -> dict[int, Estimate]:
@@ -75,66 +74,6 @@ def _last_read(view: View) -> Judgement:
         + (f" {results.decides('standard')}" if above and view.scale == "quick" else ""),
         **results.trained_evidence(view, grids.U5),
         resolution=Resolution(max(margins), 0.25, "of the loss after the last layer"),
-    )
-
-
-def _compared(view: View, levels: list[float]) -> dict[str, Profile]:
-    """ADARR, TUNEDRR and the deepest DIAG and FULL without a heavy tail at any of the levels."""
-    found = {name: results.ridge_profile(view, name, grids.U5) for name in ("ADARR", "TUNEDRR")}
-    for name in ("DIAG", "FULL"):
-        for depth in range(grids.DEEPEST, 1, -1):
-            profile = results.profile(view, name, grids.U5, depth)
-            if all(sigma in profile and results.steady(profile[sigma]) for sigma in levels):
-                found[f"{name} (L = {depth})"] = profile
-                break
-    return found
-
-
-def _not_adjusted(view: View) -> Judgement:
-    """Differences of methods in the height of the picture, without the adjustment and with it."""
-    oracle = within(results.ridge_profile(view, "oracle (unadjusted)", grids.U5), grids.U5)
-    levels = sorted(oracle)
-    profiles = _compared(view, levels)
-    if len(profiles) == 2:
-        return results.open_until("no network without a heavy tail at some level", "standard")
-    low, high = (
-        {s: pick((p[s] for p in profiles.values()), key=lambda x: x.value) for s in levels}
-        for pick in (min, max)
-    )
-    apart = {s: high[s].value - low[s].value for s in levels}
-    heights = {s: oracle[s].value + high[s].value for s in levels}
-    height = max(heights.values()) - min(oracle[s].value + low[s].value for s in levels)
-    adjusted = max(loss.value for loss in high.values()) - min(x.value for x in low.values())
-    plain, after = max(apart.values()) / height, max(apart.values()) / adjusted
-    error = max(math.hypot(low[s].standard_error, high[s].standard_error) for s in levels)
-    near = [s for s in levels if apart[s] > VISIBLE * (oracle[s].value + low[s].value)]
-    good = plain <= VISIBLE < after
-    return Judgement(
-        results.after_training(view, "holds" if good else "fails"),
-        f"{', '.join(profiles)} differ by at most {plain:.1%} of the height of the picture at the "
-        f"levels of U(0,5); adjusted, by up to {after:.0%}",
-        "hardly to be told apart without the adjustment",
-        f"at every level from 0 to 5 at most {VISIBLE:.0%} of the range of the losses over the "
-        "levels, and adjusted by more than that at some level; our thresholds",
-        "Of the loss at the level itself they differ by more than that at "
-        f"{results.listed([f'σ = {s:g}' for s in near])}, where all losses are small."
-        + (f" {results.decides('standard')}" if not good and view.scale == "quick" else ""),
-        **results.trained_evidence(view, grids.U5),
-        resolution=Resolution(MARGIN * error / height, VISIBLE, "of the height of the picture"),
-    )
-
-
-def _noise_degrades(view: View) -> Judgement:
-    oracle = results.ridge_profile(view, "oracle (unadjusted)", grids.U5)
-    levels = sorted(oracle)
-    rises = all(oracle[a].value < oracle[b].value for a, b in pairwise(levels))
-    return Judgement(
-        "holds" if rises else "fails",
-        "the oracle's loss is "
-        + ", ".join(f"{oracle[s].value:.2f} at σ = {s:g}" for s in (0.0, 1.0, 3.0, 5.0)),
-        "rising with the noise level, even when that is known",
-        "exact expectations over the eigenvalues of Σ",
-        **results.EXACT,
     )
 
 
@@ -211,21 +150,7 @@ CLAIMS = (
         ("fig-5",),
         ours=True,
     ),
-    Claim(
-        "noise-degrades",
-        "Vladymyrov et al., Section 6",
-        "High noise makes predictions much worse, even when its level is known.",
-        _noise_degrades,
-        ("fig-6",),
-    ),
-    Claim(
-        "figure-6",
-        f"{SOURCE}, Figure 6",
-        "Without the adjustment methods can hardly be compared over noise levels: they differ by "
-        "little of the range that the loss has over the levels.",
-        _not_adjusted,
-        ("fig-6",),
-    ),
+    *claims_unadjusted.CLAIMS,
     Claim(
         "figure-7-gd",
         f"{SOURCE}, Figure 7",

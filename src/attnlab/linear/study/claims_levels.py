@@ -7,24 +7,23 @@ Source: Vladymyrov et al. (arXiv 2402.14180), Section 6. The trained levels are 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
-from attnlab.lab.judgement import all_of
 from attnlab.lab.study import UNDECIDED, Claim, Judgement, Resolution, Verdict, View
-from attnlab.linear.study import full_results, grids, results
+from attnlab.linear.study import claims_untrained, full_results, grids, results
 from attnlab.linear.study.claims_models import SOURCE, shown
 from attnlab.linear.study.claims_profiles import Profile, within
+from attnlab.linear.study.claims_untrained import FEWEST, as_good
 from attnlab.linear.study.results import MARGIN, clearly_below
-from attnlab.linear.study.table_1 import PAPER, law_name, trained_range
-from attnlab.stats import Estimate
+from attnlab.linear.study.table_1 import PAPER, law_name
+from attnlab.stats import Estimate, student_threshold
 
 MODELS = ("FULL", "DIAG")
-CHANCE = math.erfc(MARGIN / math.sqrt(2))  # of a normal number beyond MARGIN standard errors
-APART = 0.5  # of the log loss: a difference that a picture of the profiles shows
+TWICE = math.log(2)  # of the log roughness: a profile with twice the roughness is less smooth
+STARTS_LEVEL = 0.05  # of Student's law
 
 
 def _missing(view: View, law: str) -> Judgement | None:
@@ -71,117 +70,9 @@ def _in_distribution(view: View) -> Judgement:
         "FULL below DIAG" + (" and below the paper's DIAG" if view.scale == "quick" else ""),
         f"by more than {MARGIN:g} standard errors",
         results.decides("standard") if verdict == UNDECIDED else "",
-        **results.trained_evidence(view, grids.TWO),
+        **results.trained_evidence(view, grids.TWO, layers=[depth]),
         resolution=Resolution(results.margin(full, diag), 0.5, "of the loss of DIAG"),
     )
-
-
-class _Side(NamedTuple):
-    """At how many levels of a range DIAG is clearly better or worse, and what was noticed there."""
-
-    better: list[float]
-    worse: list[float]
-    open: list[float]
-    seen: float  # the largest of MARGIN standard errors of log FULL / DIAG at a decided level
-
-    @property
-    def verdict(self) -> Verdict:
-        """Whether DIAG is better at most of the levels."""
-        most = (len(self.better) + len(self.worse) + len(self.open)) / 2
-        if len(self.better) > most:
-            return "holds"
-        return "fails" if len(self.worse) > most else UNDECIDED
-
-
-def _clearly_larger(first: Estimate, second: Estimate) -> bool:
-    """Whether a mean is above a steady one, which a heavy tail of the first does not hide.
-
-    A mean of numbers that are not negative is above m / CHANCE with a probability of at most
-    CHANCE, if m is its expectation (Markov): under a heavy tail the expectation is at least CHANCE
-    times the mean.
-    """
-    if not results.steady(second):
-        return False
-    if results.steady(first):
-        return clearly_below(second, first)
-    return CHANCE * first.value > second.value + MARGIN * second.standard_error
-
-
-def _side(full: Profile, diag: Profile, levels: Sequence[float]) -> _Side:
-    better = [s for s in levels if _clearly_larger(full[s], diag[s])]
-    worse = [s for s in levels if _clearly_larger(diag[s], full[s])]
-    steady = [s for s in (*better, *worse) if results.steady(full[s]) and results.steady(diag[s])]
-    errors = [results.log_ratio(full[s], diag[s]).standard_error for s in steady]
-    decided = {*better, *worse}
-    seen = MARGIN * max(errors, default=math.inf)
-    return _Side(better, worse, [s for s in levels if s not in decided], seen)
-
-
-def _untrained(view: View, sides: dict[str, Callable[[float], bool]]) -> Judgement:
-    """Whether DIAG is better than FULL at most levels of every one of some untrained ranges.
-
-    As in the paper's profiles, the levels end at the largest trained one plus 1.
-    """
-    if waits := _missing(view, grids.TWO) or _unready(view, grids.TWO):
-        return waits
-    depth, *_ = _deepest(view, grids.TWO)
-    full, diag = (results.profile(view, model, grids.TWO, depth) for model in MODELS)
-    last = trained_range(grids.TWO)[1] + 1
-    untrained = [s for s in sorted(full.keys() & diag.keys()) if s not in (1.0, 3.0) and s <= last]
-    found = {
-        name: _side(full, diag, [s for s in untrained if within_side(s)])
-        for name, within_side in sides.items()
-    }
-    parts: list[tuple[Verdict, Resolution]] = [
-        (each.verdict, Resolution(each.seen, APART, "of the log loss")) for each in found.values()
-    ]
-    verdict, seen = all_of(parts)
-    verdict = results.after_training(view, verdict)
-    shown = [
-        f"{name} DIAG is better at {len(each.better)}, worse at {len(each.worse)}"
-        + (f", open at {len(each.open)}" if each.open else "")
-        for name, each in found.items()
-    ]
-    heavy = [
-        f"{model} at σ = {s:g}"
-        for model, profile in zip(MODELS, (full, diag), strict=True)
-        for s in untrained
-        if not results.steady(profile[s])
-    ]
-    return Judgement(
-        verdict,
-        f"{depth} layers, noise levels up to {last:g}: {'; '.join(shown)}",
-        "DIAG below FULL at most of the untrained levels" + (" of each side" * (len(sides) > 1)),
-        f"by more than {MARGIN:g} standard errors; a heavy tail (standard error above "
-        f"{results.STEADY:.0%}) counts against its network where {CHANCE:.2g} times the sample "
-        "mean is above the other loss, and leaves the level open elsewhere",
-        f"Heavy tail: {results.listed(heavy)}."
-        + (f" {results.left_open(view)}" if verdict == UNDECIDED else ""),
-        **results.trained_evidence(view, grids.TWO),
-        resolution=seen,
-    )
-
-
-def _interpolation(view: View) -> Judgement:
-    return _untrained(view, {"between 1 and 3": lambda s: 1 < s < 3})
-
-
-def _extrapolation(view: View) -> Judgement:
-    return _untrained(view, {"below 1": lambda s: s < 1, "above 3": lambda s: s > 3})
-
-
-def _deepest_ready(view: View, law: str) -> int | None:
-    """The deepest network of FULL up to 7 layers that may refute (`full_results.ready`)."""
-    diag = results.by_depth(view, "DIAG", law)
-    depths = [d for d in diag if d <= grids.DEEPEST and full_results.ready(view, law, d)]
-    known = full_results.trusted(view, law)
-    return max((d for d in depths if d in known), default=None)
-
-
-def _steady_within(view: View, law: str, depth: int) -> bool:
-    """Whether both profiles are without a heavy tail inside the trained range."""
-    profiles = (within(results.profile(view, model, law, depth), law) for model in MODELS)
-    return all(results.steady(loss) for profile in profiles for loss in profile.values())
 
 
 def squared_roughness(profile: Profile) -> Estimate:
@@ -199,31 +90,73 @@ def squared_roughness(profile: Profile) -> Estimate:
     return Estimate(float(np.mean(D2 - v)), float(error))
 
 
+def _log_roughness(view: View, model: str, depth: int) -> dict[int, Estimate]:
+    """The log roughness between 1 and 5 of all starts or runs as good as the paper's.
+
+    It is half the logarithm of `squared_roughness`, which counts as at least its standard error.
+    Networks with a heavy tail at one of these levels are left out.
+    """
+    found = {}
+    for number, profile in as_good(view, model, grids.THREE, depth).items():
+        inside = within(profile, grids.THREE)
+        if all(map(results.steady, inside.values())):
+            rough = squared_roughness(inside)
+            value = max(rough.value, rough.standard_error)
+            found[number] = Estimate(math.log(value) / 2, rough.standard_error / value / 2)
+    return found
+
+
+def _over_starts(found: Sequence[Estimate]) -> Estimate:
+    """The mean over starts, with the error by Student's law and that of the sequences."""
+    mean = Estimate.of([each.value for each in found])
+    spread = student_threshold(len(found) - 1, level=STARTS_LEVEL) * mean.standard_error
+    sampling = MARGIN * sum(each.standard_error for each in found) / len(found)
+    return Estimate(mean.value, math.hypot(spread, sampling))
+
+
 def _rough(view: View) -> Judgement:
+    """At the largest depth of which two networks of each model are as good as the paper's."""
     if waits := _missing(view, grids.THREE):
         return waits
-    depth = _deepest_ready(view, grids.THREE)
-    if depth is None or not _steady_within(view, grids.THREE, depth):
-        return _unready(view, grids.THREE) or results.open_until("heavy tails", "paper")
-    full, diag = (
-        squared_roughness(within(results.profile(view, model, grids.THREE, depth), grids.THREE))
-        for model in MODELS
-    )
+    single: list[str] = []
+    for depth in range(grids.DEEPEST, 1, -1):
+        found = {model: _log_roughness(view, model, depth) for model in MODELS}
+        if all(len(each) >= FEWEST for each in found.values()):
+            break
+        if all(found.values()):
+            ranges = ", ".join(f"{model} {_range(each)}" for model, each in found.items())
+            single.append(f"{depth} layers {ranges}")
+    else:
+        scale = "standard" if view.scale == "quick" else "paper"
+        return results.open_until(f"fewer than {FEWEST} starts as good as the paper's", scale)
+    full, diag = (_over_starts(list(found[model].values())) for model in MODELS)
     gap, error = results.difference(full, diag)
     verdict: Verdict = UNDECIDED
-    if abs(gap) > MARGIN * error:
+    if abs(gap) > error:
         verdict = "holds" if gap > 0 else "fails"
+    evidence = dict(results.trained_evidence(view, grids.THREE, layers=[depth]))
+    if depth < grids.DEEPEST:
+        evidence["differs"] = f"{depth} layers instead of 7; {evidence['differs']}"
+    shown = ", ".join(f"{len(each)} of {model} {_range(each)}" for model, each in found.items())
     return Judgement(
         verdict,
-        f"{depth} layers: FULL {full.value:.4f} ± {full.standard_error:.4f}, DIAG "
-        f"{diag.value:.4f} ± {diag.standard_error:.4f}",
+        f"roughness with {depth} layers: {shown}; mean log ratio {gap:+.2f} ± {error:.2f}",
         "FULL has the larger roughness",
-        "the roughness is the mean square of the second differences of the log loss between 1 and "
-        f"5, without the part that sampling adds; larger by more than {MARGIN:g} standard errors",
-        results.decides("paper") if verdict == UNDECIDED else "",
-        **results.trained_evidence(view, grids.THREE),
-        resolution=Resolution(MARGIN * error, max(abs(gap), error), "of squared roughness"),
+        "the roughness is the root of the mean square of the second differences of the log loss "
+        "between 1 and 5, without the part that sampling adds; a log ratio above 0 by Student's "
+        f"law of the starts, level {STARTS_LEVEL:g}, and the error of the sequences",
+        "Networks within a quarter of the paper's loss and without a heavy tail between 1 and 5; "
+        f"depths with a single one of a model: {results.listed(single)}."
+        + (f" {full_results.left_open(view)}" if verdict == UNDECIDED else ""),
+        **evidence,
+        resolution=Resolution(error, TWICE, "of the log ratio of roughness"),
     )
+
+
+def _range(found: dict[int, Estimate]) -> str:
+    values = [math.exp(each.value) for each in found.values()]
+    low, high = min(values), max(values)
+    return f"{low:.3f}" if len(values) == 1 else f"{low:.3f} to {high:.3f}"
 
 
 def _not_better(view: View) -> Judgement:
@@ -235,9 +168,11 @@ def _not_better(view: View) -> Judgement:
     depths = [d for d in full.keys() & diag.keys() if 2 <= d <= grids.DEEPEST]
     depths = sorted(d for d in depths if results.steady(diag[d]))
     better = [d for d in depths if clearly_below(full[d], diag[d])]
-    most = (grids.DEEPEST - 1) / 2
+    every = range(2, grids.DEEPEST + 1)
+    left_out = [f"{d} layers" for d in every if d not in depths]
+    most = len(every) / 2
     verdict: Verdict = UNDECIDED
-    if len(better) >= most:
+    if len(better) > most:
         verdict = results.after_training(view, "fails")
     elif (
         not better
@@ -253,12 +188,14 @@ def _not_better(view: View) -> Judgement:
         verdict,
         f"FULL is below DIAG at {len(better)} of {len(depths)} depths: {'; '.join(words)}",
         "FULL is not below DIAG",
-        f"below by more than {MARGIN:g} standard errors at half of the depths from two to seven, "
-        "or more, refutes, at none confirms; networks with a heavy tail are left out",
-        f"The paper's own table has {PAPER['FULL', 7, grids.THREE]:g} for FULL and "
+        f"below by more than {MARGIN:g} standard errors at more than half of the depths from two "
+        "to seven refutes, at none confirms; networks with a heavy tail are left out, and count "
+        "among these depths",
+        f"Left out: {results.listed(left_out)}; the paper's profile is that of 7 layers. Its own "
+        f"table has {PAPER['FULL', 7, grids.THREE]:g} for FULL and "
         f"{PAPER['DIAG', 7, grids.THREE]:g} for DIAG on {law_name(grids.THREE)} with 7 layers."
-        + (f" {results.left_open(view)}" if verdict == UNDECIDED else ""),
-        **results.trained_evidence(view, grids.THREE),
+        + (f" {full_results.left_open(view)}" if verdict == UNDECIDED else ""),
+        **results.trained_evidence(view, grids.THREE, layers=depths),
         resolution=Resolution(
             max(results.margin(full[d], diag[d]) for d in compared), 0.1, "of the loss of DIAG"
         ),
@@ -273,20 +210,7 @@ CLAIMS = (
         _in_distribution,
         ("fig-3-layers", "fig-3-depths"),
     ),
-    Claim(
-        "two-levels-diag-interpolates",
-        f"{SOURCE}, Figure 3",
-        "On {1,3} DIAG is better than FULL at the noise levels between the trained ones.",
-        _interpolation,
-        ("fig-3-deepest",),
-    ),
-    Claim(
-        "two-levels-diag-extrapolates",
-        f"{SOURCE}, Figure 3",
-        "On {1,3} DIAG is better than FULL at the noise levels below and above the trained ones.",
-        _extrapolation,
-        ("fig-3-deepest",),
-    ),
+    *claims_untrained.CLAIMS,
     Claim(
         "three-levels-rough",
         f"{SOURCE}, Figure 3",

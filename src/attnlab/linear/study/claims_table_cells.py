@@ -7,8 +7,9 @@ the two of `attnlab.linear.theory.laws`; values of the paper below them are impo
 A margin of more than a quarter of the paper's value shows nothing. Where the paper's own sampling
 error and its printed digits make it that wide, the cell is blind: it is left out of every claim,
 and listed. Where our error does, the cell is open, and so is a loss whose standard error is more
-than 5% of it: a single sequence can then make up the mean. A loss beyond the margin is above,
-however wide that is.
+than 5% of it: a single sequence can then make up the mean. What other sequences show of such a
+tail counts in that standard error (`tails`). A loss beyond the margin is above, however wide that
+is.
 """
 
 from __future__ import annotations
@@ -85,7 +86,8 @@ class TableCell:
         """The cell with both values."""
         ours = f"{self.ours.value:.3g}" if math.isfinite(self.ours.value) else "overflow"
         share = self.ours.standard_error / self.ours.value
-        tail = f" ± {share:.0%}" if not results.steady(self.ours) and share < math.inf else ""
+        tail = f" ± {share:.0%}" if share <= 1 else f" ± {share:.2g} times as much"
+        tail = "" if results.steady(self.ours) or not math.isfinite(share) else tail
         return f"{law_name(self.law)} L = {self.depth}: {ours}{tail} (paper {self.paper:.3g})"
 
 

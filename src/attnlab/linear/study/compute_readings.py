@@ -6,8 +6,12 @@ import numpy as np
 
 from attnlab.lab.cell import Outcome, seed_of
 from attnlab.linear.study.questions_readings import (
+    LAYER_STEPS,
     LENGTHS,
     MULTIPLES,
+    RIDGE_CONSTANTS,
+    Adjustment,
+    AdjustmentFound,
     KnownNoise,
     KnownNoiseFound,
     Readings,
@@ -160,3 +164,49 @@ def known_noise(config: KnownNoise) -> Outcome[KnownNoiseFound]:
             )
         )
     return Outcome(rows)
+
+
+def adjustment(config: Adjustment) -> Outcome[AdjustmentFound]:
+    """Compare sampled losses and their derivatives with those of the adjusted loss."""
+    rng = np.random.default_rng(seed_of(config))
+    count, n, d = config.contexts, config.n, config.d
+    X, true = rng.standard_normal((count, n, d)), rng.standard_normal((count, d))
+    sigma, query = rng.uniform(0, config.sigma_max, count), rng.standard_normal((count, d))
+    y = np.einsum("cnd,cd->cn", X, true) + sigma[:, None] * rng.standard_normal((count, n))
+    s, U = np.linalg.eigh(X.transpose(0, 2, 1) @ X)
+    alpha = np.einsum("cn,cnd->cd", y, X)
+    # In the eigenbasis of Sigma, which changes no norm and no inner product.
+    alpha, true, query = (np.einsum("cde,cd->ce", U, part) for part in (alpha, true, query))
+    oracle = alpha / (s + sigma[:, None] ** 2)
+    predictors = [("one layer", step, step * alpha, alpha) for step in LAYER_STEPS]
+    for constant in RIDGE_CONSTANTS:
+        ridge = alpha / (s + constant)
+        predictors.append(("ridge", constant, ridge, -ridge / (s + constant)))
+    best = np.square(_inner(oracle - true, query)) / 2
+    rows = []
+    for name, parameter, w, change in predictors:
+        miss, apart = _inner(w - true, query), w - oracle
+        loss, adjusted = np.square(miss) / 2, np.square(apart).sum(1) / 2
+        slope = _inner(apart, change)
+        difference = Estimate.of(loss - best - adjusted)
+        slopes = Estimate.of(miss * _inner(change, query) - slope)
+        rows.append(
+            AdjustmentFound(
+                predictor=name,
+                parameter=parameter,
+                loss=float(loss.mean()),
+                oracle=float(best.mean()),
+                adjusted=float(adjusted.mean()),
+                difference=difference.value,
+                difference_error=difference.standard_error,
+                slope=float(slope.mean()),
+                slope_difference=slopes.value,
+                slope_error=slopes.standard_error,
+                slope_scale=float(np.sqrt(2 * adjusted * np.square(change).sum(1)).mean()),
+            )
+        )
+    return Outcome(rows)
+
+
+def _inner(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    return np.einsum("cd,cd->c", left, right)

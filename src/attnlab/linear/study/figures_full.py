@@ -227,7 +227,7 @@ FIGURES = (
         "FULL: every start",
         "The losses of the starts that this scale evaluates (at quick only the best one); crosses "
         "are the paper's values. Networks that overflow on a sequence have no point; the CSV file "
-        "names them. 'As printed' is the paper's recipe without anything against divergence; 'on "
+        "names them. 'As printed' is the paper's recipe without clipping; 'on "
         "this machine' is a short training at standard.",
         start_rows,
         draw_starts,

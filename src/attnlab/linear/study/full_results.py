@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
-from attnlab.lab.study import Missing, View
-from attnlab.linear.study import grids_full, results
+from attnlab.lab.study import Judgement, Missing, View
+from attnlab.linear.study import grids, grids_full, results
 from attnlab.linear.study.claims_table_cells import LARGEST
 from attnlab.linear.study.questions_full import FullLossRow, StartRow, StructureRow
 from attnlab.linear.study.table_1 import PAPER
+from attnlab.linear.study.tails import heavy_levels
 from attnlab.stats import Estimate
 
 DECIDES = (
@@ -27,13 +29,39 @@ DECIDES = (
 NULL_DRAWS, NULL_QUANTILE = 4000, 0.99
 
 
+def no_full_network() -> Judgement:
+    """A verdict that waits for networks."""
+    return results.open_until("no FULL network at this scale", "paper")
+
+
+def left_open(view: View) -> str:
+    """What decides a claim that waits for other FULL networks, at this scale."""
+    return DECIDES if view.scale == "paper" else results.left_open(view)
+
+
 def best_rows(view: View, law: str) -> dict[int, FullLossRow]:
-    """The row of the whole network on its noise law, by depth, for the best of the starts."""
-    return {
-        row.layers: row
-        for row in results.rows_of(view, "FULL", law)
-        if row.sigma is None and row.read == row.layers
-    }
+    """The row of the whole network on its noise law, by depth, for the best of the starts.
+
+    A network with a heavy tail at a noise level of the law is not `steady`.
+    """
+    return {row.layers: row for row in whole(results.rows_of(view, "FULL", law), law)}
+
+
+def whole(rows: Iterable[FullLossRow], law: str) -> list[FullLossRow]:
+    """The rows of whole networks on their law, marked as not steady where a level has a tail."""
+    found: list[FullLossRow] = []
+    profiles: dict[tuple[int, int], dict[float, Estimate]] = {}
+    for row in rows:
+        if row.read == row.layers and row.sigma is None:
+            found.append(row)
+        elif row.read == row.layers and row.sigma is not None:
+            own = profiles.setdefault((row.layers, row.start), {})
+            own[row.sigma] = results.loss_of(row)
+    return [
+        replace(row, steady=row.steady and not heavy_levels(results.loss_of(row), profile, law))
+        for row in found
+        for profile in [profiles.get((row.layers, row.start), {})]
+    ]
 
 
 def ready(view: View, law: str, depth: int) -> bool:
@@ -62,13 +90,13 @@ def trusted(view: View, law: str) -> dict[int, Estimate]:
 def setting(rows: Sequence[FullLossRow], recipe: str = "clipped") -> results.Evidence:
     """The grade of evidence from networks of a recipe, and what differs from the paper's training.
 
-    The paper's setting is that of its own recipe, with its number of steps and nothing against
-    divergence.
+    No recipe is the paper's in every respect: those that are named after it have its rate, batch
+    and steps and clip nothing, but `results.SAFEGUARDS` hold for them as well.
     """
+    steps = [row.steps_trained for row in rows]
     if recipe.startswith("paper") and enough(rows):
-        return results.AS_IN_PAPER
-    differs = results.clipped_adam([row.steps_trained for row in rows])
-    return {"grade": "smaller setting", "differs": differs}
+        return {"grade": "smaller setting", "differs": results.SAFEGUARDS}
+    return {"grade": "smaller setting", "differs": results.clipped_adam(steps)}
 
 
 def enough(rows: Sequence[FullLossRow]) -> bool:
@@ -80,9 +108,8 @@ def starts(view: View, recipe: str) -> dict[int, list[FullLossRow]]:
     """The rows of whole networks of a recipe on U(0,5) by depth, one per start."""
     found: dict[int, list[FullLossRow]] = {}
     for cell in grids_full.by_recipe(recipe, view.scale, view.seed):
-        for row in view.rows(cell):
-            if row.sigma is None and row.read == row.layers:
-                found.setdefault(row.layers, []).append(row)
+        for row in whole(view.rows(cell), grids.U5):
+            found.setdefault(row.layers, []).append(row)
     return found
 
 

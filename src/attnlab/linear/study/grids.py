@@ -15,6 +15,8 @@ from typing import Any, Literal
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Scale
+from attnlab.linear.study.cells import adjustment as sampled_adjustment
+from attnlab.linear.study.cells import appendix as proofs
 from attnlab.linear.study.cells import (
     axis as axis_networks,
 )
@@ -37,6 +39,7 @@ from attnlab.linear.study.cells import noiseless as noiseless_losses
 from attnlab.linear.study.cells import noiseless_evaluations as evaluations_without_noise
 from attnlab.linear.study.cells import readings as single_layers
 from attnlab.linear.study.cells import rescaled as scaled_ridge
+from attnlab.linear.study.questions_appendix import Appendix
 from attnlab.linear.study.questions_constructions import (
     LeastSquaresNetwork,
     Orders,
@@ -52,7 +55,7 @@ from attnlab.linear.study.questions_networks import (
     Training,
 )
 from attnlab.linear.study.questions_noiseless import Noiseless, NoiselessEvaluations
-from attnlab.linear.study.questions_readings import KnownNoise, Readings, Rescaled
+from attnlab.linear.study.questions_readings import Adjustment, KnownNoise, Readings, Rescaled
 from attnlab.linear.study.questions_ridges import Baselines, Iterations
 from attnlab.linear.study.questions_state import Cosine, StateCheck
 from attnlab.linear.study.shipped_table import (
@@ -243,6 +246,16 @@ def known_noise(seed: int) -> Cell:
     return multiples(KnownNoise(seed=seed))
 
 
+def adjustment(seed: int) -> Cell:
+    """Sampled losses minus the oracle's, against the adjusted loss."""
+    return sampled_adjustment(Adjustment(seed=seed), cost=0.5)
+
+
+def appendix(seed: int) -> Cell:
+    """Sentences of Section 4 and of the proofs in A.4 and A.5."""
+    return proofs(Appendix(seed=seed))
+
+
 def states(seed: int) -> list[Cell]:
     """The implicit state of random networks of both kinds."""
     shapes: list[tuple[Literal["full", "diag"], int, int, int, int]] = [
@@ -311,7 +324,7 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
         states(seed),
         cosines(scale, seed),
         least_squares_cells(seed),
-        [readings(seed), rescaled(seed), known_noise(seed)],
+        [readings(seed), rescaled(seed), known_noise(seed), adjustment(seed), appendix(seed)],
         [
             convergence_orders(),
             scalar_rates(),

@@ -76,8 +76,8 @@ def shipped(law: str, scale: Scale, seed: int) -> list[Cell]:
 def by_recipe(recipe: str, scale: Scale, seed: int) -> list[Cell]:
     """The shipped networks on U(0,5) of a recipe, every start; empty where there are none.
 
-    "paper", "paper-gd++" and "paper-diag" are trained exactly as the paper says, and "from-diag" is
-    FULL that started near DIAG.
+    "paper", "paper-gd++" and "paper-diag" have the paper's rate, batch and steps without clipping
+    (`results.SAFEGUARDS` says what differs), and "from-diag" is FULL that started near DIAG.
     """
     sequences = grids.size(scale).sequences
     shared: dict[str, Any] = {

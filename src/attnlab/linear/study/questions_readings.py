@@ -113,3 +113,47 @@ class KnownNoiseFound:
     excess_error: float  # its standard error
     added: float  # what noise in the label of the query adds to its loss, over sigma^2 / 2
     added_error: float  # its standard error
+
+
+@dataclass(frozen=True)
+class Adjustment:
+    """Losses of sampled queries minus the oracle's, against half the squared distance to it."""
+
+    d: int = 10
+    """Dimension of an input, and the variance of a label without noise."""
+    n: int = 20
+    """Number of tokens in the context."""
+    sigma_max: float = 5.0
+    """Noise levels are uniform between 0 and this."""
+    contexts: int = 30_000
+    """Number of contexts, each with one query."""
+    seed: int = 0
+    """Seed of contexts and queries."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("d", 1), ("n", 1), ("contexts", 2), ("seed", 0)):
+            arguments.integer(name, getattr(self, name), least)
+        arguments.positive("sigma_max", self.sigma_max)
+
+
+LAYER_STEPS, RIDGE_CONSTANTS = (0.0, 0.02, 0.04), (1.0, 25 / 3, 25.0)
+
+
+@dataclass(frozen=True)
+class AdjustmentFound:
+    """One predictor with one parameter: one layer with a step, or ridge with a constant.
+
+    The adjusted loss is 1/2 |w - w_oracle|^2, averaged over the query and over the true weights.
+    """
+
+    predictor: str
+    parameter: float
+    loss: float  # of sampled queries, not adjusted
+    oracle: float  # of the same queries
+    adjusted: float  # in closed form
+    difference: float  # loss - oracle - adjusted
+    difference_error: float  # its standard error
+    slope: float  # the derivative of the adjusted loss by the parameter
+    slope_difference: float  # the derivative of the sampled loss minus `slope`
+    slope_error: float  # its standard error
+    slope_scale: float  # mean of |w - w_oracle| |dw/dparameter|, the size of what is averaged

@@ -32,7 +32,7 @@ class Iterations(Setting):
     """Iterative ADARR, with gradient steps in place of inverses, by the number of steps."""
 
     step: float = 0.01
-    """Size of a gradient step; the paper has 1/100."""
+    """Size of a gradient step, which is ours: the paper names none."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -46,7 +46,7 @@ STEPS = (10, 30, 60, 100, 200)
 class IterationsFound:
     """The loss of iterative ADARR with one number of steps."""
 
-    steps: int  # 0 is ADARR itself, with inverses
+    steps: int  # for the noise, and as many for ridge; 0 is ADARR itself, with inverses
     loss: float
     error: float  # the standard error of `loss`
     samples: int

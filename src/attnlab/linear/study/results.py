@@ -2,33 +2,45 @@
 
 Of several runs the best is taken, as in Table 1. It is chosen by the loss on sequences that are not
 part of the evaluation, so that the choice does not bias the loss that is shown. A loss that
-overflowed or diverged is infinite here.
+overflowed or diverged is infinite here. What other sequences show of a heavy tail counts in the
+standard error of a loss over a noise law (`tails`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import NO_SCALE, UNDECIDED, Judgement, Missing, Scale, Verdict, View
 from attnlab.linear.study import grids, grids_full
+from attnlab.linear.study.comparisons import MARGIN as MARGIN
+from attnlab.linear.study.comparisons import at_most as at_most
+from attnlab.linear.study.comparisons import clearly_below as clearly_below
+from attnlab.linear.study.comparisons import clearly_negative as clearly_negative
+from attnlab.linear.study.comparisons import clearly_positive as clearly_positive
+from attnlab.linear.study.comparisons import difference as difference
+from attnlab.linear.study.comparisons import log_ratio as log_ratio
+from attnlab.linear.study.comparisons import margin as margin
 from attnlab.linear.study.table_1 import LAWS, SEQUENCES, paper_error
+from attnlab.linear.study.tails import STEADY as STEADY
+from attnlab.linear.study.tails import steady as steady
+from attnlab.linear.study.tails import with_tail
 from attnlab.stats import Estimate
 
 DIVERGED = 1e100  # a mean loss above this is infinite for every comparison
-MARGIN = 2.0  # standard errors by which a loss may exceed another one and still match it
 LIGHT = 0.01  # of the mean: a larger standard error over the paper's sequences has a tail
-STEADY = 0.05  # a mean whose standard error is a larger share of it decides nothing
 Evidence = dict[str, Any]  # grade and what differs, for a Judgement
 AS_IN_PAPER: Evidence = {"grade": "paper's setting"}
 EXACT: Evidence = {"grade": "exact"}
 PAPER_STEPS = 200_000
-CLIPPED = (
-    "gradients clipped to norm 0.5, a warm-up and a cosine, the loss averaged over the query, and "
-    "the weights of least held-out loss"
+# What every network that Adam trained here has, and the paper does not say of its own.
+SAFEGUARDS = (
+    "updates that are not finite skipped, the weights of least held-out loss kept, and the loss "
+    "averaged over the query"
 )
+CLIPPED = f"gradients clipped to norm 0.5, a warm-up and a cosine, {SAFEGUARDS}"
 OPTIMISER = "GD++ and DIAG trained by Levenberg-Marquardt instead of Adam"
 DIFFERS: dict[Scale, str] = {
     "quick": f"{OPTIMISER}, one run with reduced effort, on some of the noise laws",
@@ -77,9 +89,31 @@ def rows_of(view: View, model: str, law: str) -> list[Any]:
 
 
 def by_depth(view: View, model: str, law: str) -> dict[int, Estimate]:
-    """The loss over the noise law by depth, for the depths of this scale."""
-    rows = rows_of(view, model, law)
-    return {r.layers: loss_of(r) for r in rows if r.sigma is None and r.read == r.layers}
+    """The loss over the noise law by depth, for the depths of this scale, with known tails."""
+    found: dict[int, list[Any]] = {}
+    for row in rows_of(view, model, law):
+        found.setdefault(row.layers, []).append(row)
+    return {layers: _known(rows, model, law)[0] for layers, rows in found.items()}
+
+
+def networks(
+    view: View, model: str, law: str, layers: int
+) -> dict[int, tuple[Estimate, dict[float, Estimate]]]:
+    """The loss over the law and the profile of every start or run of a depth, by its number."""
+    found: dict[int, list[Any]] = {}
+    for run, cell in enumerate(cells_of(model, law, view)):
+        for row in view.rows(cell):
+            if row.layers == layers:
+                found.setdefault(getattr(row, "start", run), []).append(row)
+    return {number: _known(rows, model, law) for number, rows in found.items()}
+
+
+def _known(rows: Iterable[Any], model: str, law: str) -> tuple[Estimate, dict[float, Estimate]]:
+    """The loss of one network with its known tails, and its profile."""
+    losses = {row.sigma: (row.layers, loss_of(row)) for row in rows if row.read == row.layers}
+    layers, loss = losses[None]
+    profile = {sigma: each for sigma, (_, each) in losses.items() if sigma is not None}
+    return with_tail(loss, profile, model, law, layers), profile
 
 
 def held(view: View, model: str, law: str) -> dict[int, Estimate]:
@@ -160,14 +194,19 @@ def error_of_paper(
     return paper_error(mean, spread * mean**2, ridge(view, "oracle (unadjusted)", law).value)
 
 
-def steady(loss: Estimate) -> bool:
-    """Whether a mean is known to a few per cent; a heavy tail shows up in its standard error."""
-    return math.isfinite(loss.value) and loss.standard_error <= STEADY * loss.value
+def trained_evidence(
+    view: View, *full_laws: str, layers: Collection[int] | None = None
+) -> Evidence:
+    """The grade of what trained networks show, with FULL on these laws where it is part of it.
 
-
-def trained_evidence(view: View, *full_laws: str) -> Evidence:
-    """The grade of what trained networks show, with FULL on these laws where it is part of it."""
-    steps = [row.steps_trained for law in full_laws for row in rows_of(view, "FULL", law)]
+    The steps of FULL are those of the networks of these depths, or of all.
+    """
+    steps = [
+        row.steps_trained
+        for law in full_laws
+        for row in rows_of(view, "FULL", law)
+        if layers is None or row.layers in layers
+    ]
     differs = DIFFERS[view.scale]
     if steps:
         differs += f"; FULL trained with {clipped_adam(steps)}"
@@ -201,47 +240,6 @@ def left_open(view: View) -> str:
 def after_training(view: View, verdict: Verdict) -> Verdict:
     """The verdict, undecided where networks miss a loss that `quick` trained with little effort."""
     return UNDECIDED if verdict == "fails" and view.scale == "quick" else verdict
-
-
-def difference(first: Estimate, second: Estimate) -> tuple[float, float]:
-    """first - second and its standard error.
-
-    Both losses are of the same sequences, so that the true standard error is smaller.
-    """
-    error = math.hypot(first.standard_error, second.standard_error)
-    return first.value - second.value, error
-
-
-def log_ratio(first: Estimate, second: Estimate) -> Estimate:
-    """The logarithm of first / second."""
-    relative = (each.standard_error / each.value for each in (first, second))
-    return Estimate(math.log(first.value / second.value), math.hypot(*relative))
-
-
-def clearly_positive(found: Estimate) -> bool:
-    """Whether a number is above 0 by more than MARGIN standard errors."""
-    return found.value > MARGIN * found.standard_error
-
-
-def clearly_negative(found: Estimate) -> bool:
-    """Whether a number is below 0 by more than MARGIN standard errors."""
-    return found.value < -MARGIN * found.standard_error
-
-
-def margin(first: Estimate, second: Estimate) -> float:
-    """The difference of two losses that would be noticed, as a share of the second."""
-    return MARGIN * difference(first, second)[1] / second.value
-
-
-def clearly_below(first: Estimate, second: Estimate) -> bool:
-    """Whether first < second by more than MARGIN standard errors."""
-    return not at_most(second, first)
-
-
-def at_most(first: Estimate, second: Estimate, slack: float = 0.0) -> bool:
-    """Whether first <= second, up to MARGIN standard errors and the share `slack` of second."""
-    gap, error = difference(first, second)
-    return gap <= MARGIN * error + slack * second.value
 
 
 def open_until(missing: str, scale: Scale) -> Judgement:

@@ -87,7 +87,7 @@ UNIFORM_NOISE = (
         "Section 6, Figure 1",
         "figure",
         "GD++ converges to a higher loss, close to that of CONSTRR.",
-        ("gd-is-constrr",),
+        ("gd-higher", "gd-is-constrr"),
         ("gd-floor",),
     ),
     Statement(
@@ -115,8 +115,8 @@ UNIFORM_NOISE = (
         "figure-2-gd-range",
         "Section 6, Figure 2 (top)",
         "figure",
-        "GD++ has a large loss because it cannot estimate well over the whole range of noise "
-        "levels.",
+        "The poor loss of GD++ comes from its inability to estimate well over the whole range of "
+        "noise levels.",
         ("gd-range",),
         ("gd-best-at-its-constant",),
     ),
@@ -203,7 +203,12 @@ CATEGORICAL_NOISE = (
         "figure",
         "DIAG is better at noise levels that were not trained, where FULL is worse although its "
         "loss on the trained ones is smaller.",
-        ("two-levels-diag-interpolates", "two-levels-diag-extrapolates"),
+        ("two-levels-diag-untrained",),
+        (
+            "two-levels-diag-interpolates",
+            "two-levels-diag-below",
+            "two-levels-diag-extrapolates",
+        ),
     ),
     Statement(
         "figure-4",
@@ -212,7 +217,7 @@ CATEGORICAL_NOISE = (
         "The weights of four layers of FULL on {1,3} are diagonal-heavy, possibly with a low-rank "
         "part.",
         ("near-diagonal", "low-rank-part"),
-        ("later-layers-not-diagonal",),
+        ("near-diagonal-on-average", "later-layers-not-diagonal"),
     ),
     Statement(
         "figure-3-rough",
@@ -247,6 +252,14 @@ APPENDIX = (
         ("lemma-a.1",),
     ),
     Statement(
+        "theorem-4.2-rate",
+        "Appendix A.3",
+        "sentence",
+        "With high probability the cosine similarity of Theorem 4.2 is at most "
+        "O(1) (√n + √(n d))/n.",
+        ("theorem-4.2-rate",),
+    ),
+    Statement(
         "lemma-a.2",
         "Appendix A.4",
         "lemma",
@@ -269,6 +282,23 @@ APPENDIX = (
         "sentence",
         "Next to 1 it becomes 1 + 3/4 ε² − 5/4 ε³ + O(ε⁴).",
         ("lemma-a.3-series",),
+    ),
+    Statement(
+        "theorem-5.1-proof",
+        "Appendix A.4",
+        "sentence",
+        "In O(log κ + log log 1/ε) iterations the condition number is reduced to κ' ≤ 1 + ε/(2κ), "
+        "and one gradient step of size 1/μ' then has an error of at most "
+        "(κ' − 1) √κ √κ' |w*| |x_t| ≤ ε |w*| |x_t|.",
+        ("theorem-5.1-proof",),
+    ),
+    Statement(
+        "theorem-5.2-proof",
+        "Appendix A.5",
+        "sentence",
+        "After the first layer w¹ = ω_yx Σ y_i x_i; ω_yx and ω_yy with "
+        "(1 + n σ² ω_yy) ω_yx = 1/(1 + σ²) at σ₁ and at σ₂ always exist.",
+        ("theorem-5.2-proof",),
     ),
     Statement(
         "figure-5",
@@ -303,8 +333,10 @@ APPENDIX = (
         "figure-7-full",
         "Appendix B, Figure 7",
         "figure",
-        "FULL first improves low noise, and loses accuracy at high noise in its last layer.",
+        "FULL first improves low noise, followed by a decline of the accuracy at higher noise, "
+        "especially in the last layer.",
         ("figure-7-full",),
+        ("figure-7-full-decline",),
     ),
     Statement(
         "table-1-gd",

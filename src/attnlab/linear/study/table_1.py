@@ -7,6 +7,7 @@ computes that of its evaluation, 100,000 sequences with one sampled query each.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 UNIFORM = tuple(f"uniform:{high}" for high in range(8))
 CATEGORICAL = ("categorical:1,3", "categorical:1,3,5")
@@ -78,6 +79,15 @@ def law_name(law: str) -> str:
     if kind == "uniform":
         return f"U(0,{rest})"
     return f"{{{rest}}}" if kind == "categorical" else f"σ = {rest}"
+
+
+def trained_levels(law: str, levels: Iterable[float]) -> list[float]:
+    """Those of some noise levels that a law has."""
+    kind, _, rest = law.partition(":")
+    own = [float(level) for level in rest.partition("@")[0].split(",")]
+    if kind == "uniform":
+        return [level for level in levels if 0 <= level <= own[0]]
+    return [level for level in levels if level in own]
 
 
 def trained_range(law: str) -> tuple[float, float]:

@@ -186,7 +186,7 @@ def train_regression(
         ),
         _columns(len(laws), dtype, Betas(*recipe.betas)),
     )
-    watched = ("progress", "checkpoint", "stop", "devices")
+    watched = ("progress", "reached", "checkpoint", "stop", "devices")
     given = {name: options.pop(name) for name in watched if name in options}
     return train(
         RegressionLoss(problem, recipe.batch, recipe.target),

@@ -1,0 +1,136 @@
+"""The weights and the layers of FULL (Figures 4 and 7): which networks decide, and what."""
+
+import pytest
+
+from attnlab.linear.study import grids
+from attnlab.linear.study.table_1 import PAPER
+from tests.linear.study import rows as invented_rows
+from tests.linear.study.test_claims import entry_of as judged
+from tests.linear.study.test_full_claims import entry_of, fields, known, whole
+
+pytestmark = pytest.mark.usefixtures("full_networks")
+
+UNDECIDED = "undecided at this scale"
+
+
+def _same_loss(config, row):
+    """All starts of the network of Figure 4 have the same loss."""
+    hit = config.noise == grids.TWO and row.layers == 4 and whole(config, row)
+    return known(PAPER["FULL", 4, grids.TWO]) if hit else {}
+
+
+SAME_LOSS = ("full_evaluation", _same_loss)
+
+
+def test_starts_with_a_heavy_tail_say_nothing_about_weights():
+    def tail(config, row):
+        return {"diagonal": 0.0, "rank_two": 0.3, "steady": False} if row.start in (0, 3) else {}
+
+    best = fields("full_evaluation", lambda c, r: r.start == 1, selection=0.1)
+    for claim in ("near-diagonal", "near-diagonal-on-average", "low-rank-part"):
+        entry = entry_of(claim, ("full_structure", tail), best, SAME_LOSS)
+        assert entry.verdict == "holds"
+    entry = entry_of("near-diagonal-on-average", ("full_structure", tail), best, SAME_LOSS)
+    assert "over 3 starts without a heavy tail" in str(entry.measured)
+    assert "the start of least loss has" in str(entry.measured)
+
+
+def test_a_tail_in_the_evaluation_excludes_a_start_that_was_recorded_without_one():
+    def heavy(config, row):
+        hit = config.noise == grids.TWO and row.layers == 4 and row.start in (1, 3)
+        return {"error": 0.1 * row.loss} if hit and whole(config, row) else {}
+
+    off = ("full_structure", lambda c, r: {"diagonal": 0.0} if r.start in (1, 3) else {})
+    heavy = ("full_evaluation", heavy)
+    assert entry_of("near-diagonal", off, SAME_LOSS).verdict == UNDECIDED
+    assert entry_of("near-diagonal", off, SAME_LOSS, heavy).verdict == "holds"
+    average = entry_of("near-diagonal-on-average", off, SAME_LOSS, heavy)
+    assert "over 3 starts without a heavy tail" in str(average.measured)
+
+
+def test_networks_of_the_same_loss_that_disagree_about_the_weights_decide_nothing():
+    def spread(config, row):
+        share = {1: 0.30, 2: 0.40, 4: 0.52}.get(row.start)
+        return {"diagonal": share} if share else {"steady": False}
+
+    best = fields("full_evaluation", lambda c, r: r.start == 4, selection=0.1)
+    changes = (("full_structure", spread), best, SAME_LOSS)
+    entry = entry_of("near-diagonal", *changes)
+    assert entry.verdict == UNDECIDED
+    assert entry.resolution.value == pytest.approx(0.22)
+    assert "start 1" in str(entry.measured)
+    assert entry_of("near-diagonal-on-average", *changes).verdict == UNDECIDED
+
+
+def test_the_network_of_figure_4_is_the_best_one_where_its_loss_stands_out():
+    """Starts of a larger loss widen the resolution, and do not judge the claim."""
+
+    def worse(config, row):
+        return {"diagonal": 0.45} if row.start in (1, 2) else {}
+
+    entry = entry_of("near-diagonal", ("full_structure", worse))
+    assert entry.verdict == "holds"
+    assert entry.resolution.value == pytest.approx(0.25)
+    assert entry_of("near-diagonal", scale="quick").verdict == UNDECIDED
+
+
+def _at_high_noise(value):
+    """The losses of FULL at high noise on U(0,5), by value(row), where that is not None."""
+
+    def change(config, row):
+        hit = row.sigma is not None and row.sigma >= 4 and config.noise == grids.U5
+        return (value(row) or {}) if hit else {}
+
+    return "full_evaluation", change
+
+
+def test_a_tail_of_the_last_layer_makes_high_noise_worse():
+    def tail(row):
+        return {"loss": 1e7, "error": 1e7} if row.layers == row.read == 7 else None
+
+    entry = entry_of("figure-7-full", _at_high_noise(tail))
+    assert entry.verdict == "holds"
+    assert "L = 7: " in str(entry.measured)
+    assert "more so than every layer before, at 6 of 6" in entry.note
+
+
+def test_a_tail_of_the_last_layer_that_chance_explains_leaves_it_open():
+    def tail(row):
+        return {"loss": 1.0, "error": 1.0} if row.layers == row.read == 7 else None
+
+    entry = entry_of("figure-7-full", _at_high_noise(tail))
+    assert entry.verdict == UNDECIDED
+    assert "more so than every layer before, at 5 of 6" in entry.note
+
+
+def test_figure_7_has_three_parts():
+    """High noise that declines in the middle, and not most of all in the last layer."""
+
+    def middle(row):
+        return known(2.0 if row.read == 0 else 0.5 if row.read == 1 else 0.9)
+
+    entry = entry_of("figure-7-full", _at_high_noise(middle))
+    assert entry.verdict == "fails"
+    assert "declines after an earlier gain at 6 of 6" in entry.note
+    assert "more so than every layer before, at 0 of 6" in entry.note
+    assert entry_of("figure-7-full-decline", _at_high_noise(middle)).verdict == "holds"
+
+
+def test_eight_layers_of_which_the_paper_prints_no_loss_refute_nothing():
+    def eight(row):
+        return known(0.01) if row.layers == row.read == 8 else None
+
+    assert entry_of("figure-7-full", _at_high_noise(eight)).verdict == UNDECIDED
+
+
+def test_more_starts_of_figure_4_take_the_place_of_the_shipped_ones():
+    paper = invented_rows.invented("paper")
+    off = [("full_structure", lambda c, r: {"diagonal": 0.1})]
+    assert judged("near-diagonal", invented_rows.changed(paper, *off)).verdict == "holds"
+    stuck = [("full_starts", lambda c, r: {"diagonal": 0.1, "loss": 0.2} if r.start > 3 else {})]
+    assert judged("near-diagonal", invented_rows.changed(paper, *off, *stuck)).verdict == "holds"
+    light = [("full_starts", lambda c, r: {"diagonal": 0.4})]
+    assert judged("near-diagonal", invented_rows.changed(paper, *light)).verdict == "fails"
+    found = judged("near-diagonal-on-average", invented_rows.changed(paper, *light))
+    assert found.verdict == "fails"
+    assert "over 20 starts" in str(found.measured)
