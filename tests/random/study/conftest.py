@@ -1,4 +1,5 @@
-"""Evidence to judge: a recorded quick run, ideal rows of the paper scale, and a very small run."""
+"""Evidence to judge: a recorded quick run, ideal rows of the paper scale, the shipped run of that
+scale, and a very small run."""
 
 import subprocess
 import sys
@@ -6,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from attnlab.lab.evidence import evidence_of
 from attnlab.lab.part import decode
 from attnlab.lab.study import View
-from attnlab.random.study import grids
+from attnlab.random.study import grids, study
 from tests.random.study import ideal, recorded, tiny
 
 ROOT = Path(__file__).parents[3]
@@ -24,6 +26,15 @@ def quick():
 def paper(quick):
     """Rows of the paper scale that follow the laws."""
     return ideal.view(quick)
+
+
+@pytest.fixture(scope="session")
+def shipped():
+    """The run of the paper scale that ships with the study."""
+    evidence = evidence_of(study)
+    assert evidence is not None
+    (run,) = evidence.runs
+    return evidence.view(run)
 
 
 @pytest.fixture(scope="module")

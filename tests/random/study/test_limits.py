@@ -11,6 +11,7 @@ import pytest
 from attnlab.random import gaussianity
 from attnlab.random.study import gaussian_floor, grids, study
 from attnlab.random.study.extrapolation import all_vanish, known_to, limit_of
+from attnlab.random.study.limits_by_degree import limits_of
 from attnlab.stats import Estimate
 from tests.random.study.changes import changed, fitted, times, to
 from tests.random.study.judging import EQUIVALENT, UNDECIDED, entry_of, verdict
@@ -108,6 +109,63 @@ def test_each_degree_has_its_own_limit(paper):
     assert verdict("small-degree-suffices", changed(paper, *off)) == "holds"
     every = [times(1.5, "run", fitted(panel, EQUIVALENT)) for panel in panels]
     assert verdict("small-degree-suffices", changed(paper, *every)) == "fails"
+
+
+def test_a_degree_that_does_not_agree_refutes_no_theorem_about_some_degree(paper):
+    """For each activation another degree may be the one that agrees."""
+    panels = ("width", "degrees", "size")
+    models = "relu r=1|relu r=2|tanh r=2|tanh r=4"
+    off = changed(paper, *(times(1.5, "run", fitted(panel, models)) for panel in panels))
+    for claim in ("theorem-3", "theorem-3-relu", "theorem-3-tanh"):
+        assert verdict(claim, off) == "holds"
+    assert verdict("small-degree-suffices", off) == "fails"
+    relu = "relu r=1|relu r=2|relu r=4"
+    off = changed(paper, *(times(1.5, "run", fitted(panel, relu)) for panel in panels))
+    assert [verdict(f"theorem-3{each}", off) for each in ("", "-relu", "-tanh")] == [
+        "fails",
+        "fails",
+        "holds",
+    ]
+
+
+def moved(gaps):
+    """Transformers of `size` with log errors larger by gaps, by m/n and ridge."""
+
+    def change(config, row):
+        if config.panel != "size" or config.rescale or row.model != "tanh":
+            return {}
+        gap = gaps.get((round(row.width / row.n, 1), row.ridge), 0.0)
+        return {"icl": row.icl * math.exp(gap)}
+
+    return "run", change
+
+
+def test_limits_of_opposite_sign_do_not_cancel(paper):
+    """Their mean over the points is 0, their quadratic mean twice what would be noticed."""
+    claim = "theorem-3-degree-1"
+    size = 2 * entry_of(claim, paper).resolution.value
+    gaps = {(0.5, 1e-8): size, (0.5, 0.1): size, (1.5, 1e-8): -size, (1.5, 0.1): -size}
+    found = entry_of(claim, changed(paper, moved(gaps)))
+    assert found.verdict == "fails"
+    assert "in quadratic mean" in found.measured
+
+
+def test_one_point_alone_refutes_where_it_is_clear(paper):
+    """A departure at one point of four, twice as large as the smallest that it would show."""
+    claim = "theorem-3-degree-1"
+    alone = limits_of(paper, "tanh", 1, 2).at_one_point
+    found = entry_of(claim, changed(paper, moved({(1.5, 1e-8): 2 * alone})))
+    assert found.verdict == "fails"
+
+
+def test_small_degrees_are_as_known_as_those_that_agree(paper):
+    """A degree that is refuted clearly says nothing about how well the others are known."""
+    panels = ("width", "degrees")
+    off = [times(9.0, "run", fitted(panel, "relu r=4|tanh r=4")) for panel in panels]
+    plain = [entry_of(f"theorem-3-degree-{r}", paper).resolution.value for r in (1, 2)]
+    found = entry_of("small-degree-suffices", changed(paper, *off))
+    assert found.verdict == "holds"
+    assert found.resolution.value == pytest.approx(min(plain))
 
 
 @pytest.mark.parametrize(("power", "expected"), [(1, "holds"), (0, "fails")])

@@ -1,12 +1,12 @@
 """When the curves of a figure match, and what else is asked of the points of a figure."""
 
 import math
+import re
 
 import pytest
 
-from attnlab.random.study import claims_equivalence
 from attnlab.random.study.claims_samples import SLIGHT
-from attnlab.random.study.claims_theorem import SAME
+from attnlab.random.study.limits_by_degree import SAME
 from attnlab.random.study.panels import RIDGES
 from tests.random.study.changes import changed, fitted, times, to
 from tests.random.study.judging import MLP, UNDECIDED, at_psi, entry_of, verdict
@@ -39,7 +39,8 @@ def test_a_perfect_match_is_a_match_whatever_is_predicted(paper, figure, predict
     ("gap", "predicted", "expected"),
     [
         (SLIGHT, 0.0, "holds"),
-        (0.09, 0.09, "holds"),
+        (0.07, 0.07, "holds"),
+        (0.095, 0.095, UNDECIDED),  # with what chance hides it may be as much as 0.1
         (0.2, 0.0, "fails"),
         (0.2, SAME, "fails"),
         (0.2, 0.2, "fails"),
@@ -87,13 +88,35 @@ def test_a_single_point_that_does_not_match_is_noticed(paper):
 
 
 def test_what_is_left_out_is_counted(paper):
-    """Ill-conditioned fits, and points next to the peak, are in the numbers of the claim."""
+    """Ill-conditioned fits are named; points next to the peak are compared with the others."""
     ill = to("run", fitted("width", MLP, where=at_psi(2.0)), diagnosis="ill-conditioned")
     plain, fewer = (entry_of("theorem-3-fig-2b", view) for view in (paper, changed(paper, ill)))
-    assert "48 comparisons at d = 80" in plain.measured
-    assert "left out: 18 next to the peak, 0 ill-conditioned" in plain.measured
-    assert "42 comparisons at d = 80" in fewer.measured
-    assert "left out: 18 next to the peak, 6 ill-conditioned" in fewer.measured
+    assert "66 comparisons at d = 80, 18 of them next to the peak" in plain.measured
+    assert "left out: 0 ill-conditioned" in plain.measured
+    assert "60 comparisons at d = 80, 18 of them next to the peak" in fewer.measured
+    assert "left out: 6 ill-conditioned (m = 2 n)" in fewer.measured
+
+
+@pytest.mark.parametrize("psi", [0.9, 1.0, 1.1])
+def test_a_point_next_to_the_peak_that_does_not_match_is_noticed(paper, psi):
+    one = times(1.5, "run", fitted("width", "tanh", where=at_psi(psi)))
+    assert verdict("theorem-3-fig-2b", changed(paper, one)) == "fails"
+
+
+def test_what_matches_is_not_shown_with_more_than_the_line(paper, shipped):
+    words = r"matches with ((?:r = \d \([\d.]+\)(?:, )?)+)"
+    for view in (paper, shipped):
+        for figure in ("1a", "1b", "2b"):
+            shown = re.findall(words, entry_of(f"theorem-3-fig-{figure}", view).measured)
+            assert len(shown) == 2  # one for each activation
+            for several in shown:
+                assert all(float(v) < SAME for v in re.findall(r"\(([\d.]+)\)", several))
+
+
+def test_where_chance_hides_too_much_the_note_says_how_many_runs_decide(shipped):
+    found = entry_of("theorem-3-fig-2c", shipped)
+    assert found.verdict == UNDECIDED
+    assert re.search(r"about \d+ runs of the panel 'ridge' would decide it for relu", found.note)
 
 
 @pytest.mark.parametrize("figure", sorted(PANELS))
@@ -105,7 +128,7 @@ def test_a_gap_of_the_opposite_sign_is_not_the_predicted_one(paper, figure):
 
 
 def test_the_lines_of_a_match_are_ordered():
-    assert 0 < SLIGHT < SAME < claims_equivalence.APART
+    assert 0 < SLIGHT < SAME
 
 
 def test_a_slight_gain_is_not_significant(paper):

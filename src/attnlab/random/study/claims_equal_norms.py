@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Claim, Judgement, Resolution, View
 from attnlab.random.study import grids, results
-from attnlab.random.study.claims_theorem import SAME
 from attnlab.random.study.comparisons import LOG_RATIO
 from attnlab.random.study.evidence import at_dimension, still_open
+from attnlab.random.study.limits_by_degree import SAME
 from attnlab.random.study.panels import ACTIVATIONS
 from attnlab.stats import LEVEL, Estimate
 

@@ -85,11 +85,12 @@ CLAIMS = (
     ),
     Claim(
         "lu-idg",
-        f"{DEMIR}, Section 4; {LU}",
+        f"ours; {LU}",
         "At fixed l/d, k/d and n/d² linear attention's error on the training pool's tasks tends to "
         "the closed form.",
         lambda view: _lu(view, "idg"),
         ("extrapolation",),
+        ours=True,
     ),
     Claim(
         "lu-nonlinear-target",

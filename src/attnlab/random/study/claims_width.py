@@ -11,6 +11,7 @@ from attnlab.random.study import grids, results
 from attnlab.random.study.comparisons import (
     Signs,
     below_everywhere,
+    is_near,
     law_table,
     samples_rows,
     signs,
@@ -23,7 +24,7 @@ from attnlab.stats import Estimate
 SOURCE = "Demir, Dogan, Figure 2(b)"
 HIGH = 100.0
 NARROW, UNDER, WIDE = PSIS[0], (0.1, 0.25, 0.5, 0.75), (1.5, 2.0, 3.0)
-CHOSEN = (0.05, 0.1, 0.25, 0.5, 2.0, 3.0)  # widths that are not close to m = n
+CHOSEN = tuple(psi for psi in PSIS if not is_near(psi))  # widths that are not close to m = n
 
 
 def _peak(value: float) -> str:
@@ -149,10 +150,9 @@ def ridge_rows(view: View) -> dict[tuple[float, float], list[Any]]:
 
 
 def _width_or_ridge(view: View) -> Judgement:
-    """Log ratios to linear attention that are below 0 away from m = n, or with a ridge.
+    """Log ratios to linear attention that are below 0 away from m = n, and at m = n with a ridge.
 
-    At m = n without a ridge linear attention must be better; the height there is decided by
-    rounding, so that only the order of the medians is asked for.
+    That an MLP helps nowhere else is no part of the sentence.
     """
     linear = samples_rows(view, "relu", "linear")[TAU]
     reference = _logs(linear)
@@ -166,19 +166,17 @@ def _width_or_ridge(view: View) -> Judgement:
         error = math.hypot(own.standard_error, reference.standard_error)
         points[name] = Estimate(own.value - reference.value, error, own.samples)
     found = signs(points)
-    above = _logs(rows[1.0]).value > reference.value
-    simulated = found.verdict if above or found.verdict == "fails" else UNDECIDED
     law, line = law_table(view, "width"), law_table(view, "relu target")["linear", TAU].value
     limits = [law["relu", psi].value - line for psi in CHOSEN]
-    verdict, remark = decided(view, simulated, below_everywhere(limits))
+    verdict, remark = decided(view, found.verdict, below_everywhere(limits))
     shown = ", ".join(f"{point.value:+.2f} ({at})" for at, point in points.items())
+    without = "above" if _logs(rows[1.0]).value > reference.value else "below"
     return Judgement(
         verdict,
-        f"log(ReLU / linear attention): {shown}; {'above' if above else 'below'} 0 at m = n "
-        "without a ridge",
-        "below 0 away from m = n, and at m = n with a ridge; above 0 at m = n without one",
+        f"log(ReLU / linear attention): {shown}; at m = n without a ridge it is {without} 0",
+        "below 0 away from m = n, and at m = n with a ridge of 1 or 10",
         found.tolerance,
-        remark,
+        f"Linear attention has λ = 1e-8 throughout. {remark}".strip(),
         *at_dimension(view),
         found.resolution,
     )
@@ -190,10 +188,10 @@ def _logs(rows: list[Any]) -> Estimate:
 
 CLAIMS = (
     Claim(
-        "mlp-needs-width-or-ridge",
+        "width-or-ridge-suffices",
         "Demir, Dogan, Section 1, condition (iii)",
-        "The ReLU MLP improves on linear attention where its width is well chosen or it is "
-        "regularised, and not elsewhere (ReLU target, n = 1.5 d²).",
+        "The ReLU MLP improves on linear attention where its width is not close to m = n or it is "
+        "regularised (ReLU target, n = 1.5 d²).",
         _width_or_ridge,
         ("fig-2b", "fig-2c"),
     ),

@@ -24,10 +24,14 @@ LOG_RATIO = "of the log ratio"
 
 @dataclass(frozen=True)
 class Signs:
-    """Log ratios by the name of their point, and how far each may be from 0 by chance."""
+    """Log ratios by the name of their point, and how far each may be from 0 by chance.
+
+    `tests` is the number of tests that share the level, where it is not that of the points.
+    """
 
     points: Mapping[str, Estimate]
     allowed: Mapping[str, float]
+    tests: int | None = None
 
     @property
     def below(self) -> list[str]:
@@ -50,8 +54,10 @@ class Signs:
     def tolerance(self) -> str:
         """How far the points may be off."""
         widths = sorted(set(self.allowed.values()))
+        here = f", {len(self.points)} of them here" if self.tests else ""
         return (
-            f"{len(self.points)} Student tests at familywise level {LEVEL:g}: a log ratio may be "
+            f"{self.tests or len(self.points)} Student tests at familywise level {LEVEL:g}{here}: "
+            "a log ratio may be "
             f"{' or '.join(f'{width:.2f}' for width in widths)} from 0 by chance"
         )
 

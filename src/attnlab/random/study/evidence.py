@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from attnlab.lab.study import NO_SCALE, UNDECIDED, Verdict, View
+from attnlab.lab.study import NO_SCALE, UNDECIDED, Resolution, Verdict, View
 from attnlab.random.study import grids
 
 PAPER_D = grids.SIZES["paper"].d
@@ -74,3 +74,13 @@ def still_open(view: View) -> str:
         runs = grids.size(view.scale).runs
         return f"{NO_SCALE} That takes more runs for each point; the figures have {runs}."
     return f"'attnlab reproduce random --scale paper' has d = {PAPER_D} and more runs."
+
+
+BY_OUR_LAW = Evidence("smaller setting", "by our limit law, which is conjectured")
+ROUNDING = 1e-9  # to which the laws are evaluated
+
+
+def by_law(margin: float, unit: str) -> Resolution:
+    """What a check of the laws notices: more than rounding. The statement is about the margin, how
+    far the laws are from its line."""
+    return Resolution(ROUNDING, max(abs(margin), ROUNDING), unit)

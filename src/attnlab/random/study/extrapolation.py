@@ -12,6 +12,8 @@ import numpy as np
 from attnlab.lab.study import Verdict
 from attnlab.stats import Estimate, student_threshold
 
+LEAST = 1e-12  # of a standard error
+
 
 class Extrapolated(NamedTuple):
     """The limit of a polynomial in 1/d, and how far it may be off by chance."""
@@ -44,17 +46,33 @@ def extrapolated(
     comparisons
         How many limits a claim tests; they share its level.
     """
-    errors = np.maximum([point.standard_error for point in points], 1e-12)
-    powers = np.vander(1 / np.asarray(sizes, float), degree + 1, increasing=True)
-    scaled = powers / errors[:, None]
-    # Powers of 1/d differ by orders of magnitude; columns of norm one keep the solution accurate.
-    norms = np.linalg.norm(scaled, axis=0)
-    inverse = np.linalg.pinv(scaled / norms) / norms[:, None]
-    found = inverse @ (np.array([point.value for point in points]) / errors)
-    freedom = _freedom(np.square(inverse[0]), points)
-    limit = Estimate(float(found[0]), float(np.linalg.norm(inverse[0])), freedom + 1)
+    errors = np.maximum([point.standard_error for point in points], LEAST)
+    weights = limit_weights(sizes, errors, degree)
+    value = float(weights @ np.array([point.value for point in points]))
+    freedom = _freedom(np.square(weights * errors), points)
+    limit = Estimate(value, float(np.linalg.norm(weights * errors)), freedom + 1)
     threshold = student_threshold(freedom, comparisons)
     return Extrapolated(limit, threshold)
+
+
+def limit_weights(
+    sizes: Sequence[int], errors: Sequence[float] | np.ndarray, degree: int
+) -> np.ndarray:
+    """How much each dimension counts in the limit a of a + b/d + ... + c/d^degree.
+
+    Parameters
+    ----------
+    sizes, errors
+        The dimensions, and the standard error at each of them.
+    degree
+        Of the polynomial in 1/d.
+    """
+    least = np.maximum(errors, LEAST)
+    powers = np.vander(1 / np.asarray(sizes, float), degree + 1, increasing=True)
+    scaled = powers / least[:, None]
+    # Powers of 1/d differ by orders of magnitude; columns of norm one keep the solution accurate.
+    norms = np.linalg.norm(scaled, axis=0)
+    return np.linalg.pinv(scaled / norms)[0] / norms[0] / least
 
 
 def _freedom(parts: np.ndarray, points: Sequence[Estimate]) -> int:
@@ -97,18 +115,10 @@ def all_vanish(limits: Sequence[Limit]) -> Verdict:
     return "holds" if all(each.curve.vanishes for each in limits) else "fails"
 
 
-def known_to(limits: Sequence[Limit], least_known: Sequence[Limit] | None = None) -> float:
-    """What would have been noticed: of the limit that refutes most clearly, or of all.
-
-    Parameters
-    ----------
-    limits
-        All that are tested.
-    least_known
-        Those that must be known well where nothing is refuted; all of them unless given.
-    """
+def known_to(limits: Sequence[Limit]) -> float:
+    """What would have been noticed: of the limit that refutes most clearly, or of all."""
     refuting = [each.curve.allowed for each in limits if not each.curve.vanishes]
-    return min(refuting) if refuting else max(e.curve.allowed for e in least_known or limits)
+    return min(refuting) if refuting else max(each.curve.allowed for each in limits)
 
 
 def with_common_relative_error(points: Sequence[Estimate]) -> list[Estimate]:

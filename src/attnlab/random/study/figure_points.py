@@ -7,7 +7,7 @@ for that degree. What makes two errors match is decided in `claims_equivalence`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from attnlab.lab.cell import Cell
@@ -39,18 +39,25 @@ class Point(NamedTuple):
 
 class Pair(NamedTuple):
     """A transformer and its equivalent of one degree: the points of a figure away from the peak and
-    next to it, and how many fits are neither."""
+    next to it, and where a fit is ill-conditioned."""
 
     activation: str
     degree: int
     away: list[Point]
     near: list[Point]
-    ill_conditioned: int
+    ill_conditioned: list[str]
 
     @property
     def largest(self) -> float:
         """The largest |log ratio| away from the peak."""
         return max((point.size for point in self.away), default=math.nan)
+
+
+def left_out(pairs: Sequence[Pair]) -> str:
+    """The fits that are ill-conditioned, and where."""
+    every = [at for pair in pairs for at in pair.ill_conditioned]
+    where = f" ({', '.join(dict.fromkeys(every))})" if every else ""
+    return f"left out: {len(every)} ill-conditioned{where}"
 
 
 class _Panel(NamedTuple):
@@ -80,13 +87,13 @@ def _pair(view: View, figure: str, panels: list[_Panel], activation: str, degree
     model = f"{activation} r={degree}"
     away: list[Point] = []
     near: list[Point] = []
-    ill_conditioned = 0
+    ill_conditioned: list[str] = []
     for panel in panels:
         for place, rows, others in results.pairs(panel.fits, activation, model):
-            if results.diagnosed(rows) or results.diagnosed(others):
-                ill_conditioned += 1
-                continue
             at = _where(view, figure, place, panel.length)
+            if results.diagnosed(rows) or results.diagnosed(others):
+                ill_conditioned.append(at)
+                continue
             point = Point(at, results.log_ratio(rows, others), _gap(panel.refined, place, model))
             (near if is_near((place.width or 0) / place.n) else away).append(point)
     return Pair(activation, degree, away, near, ill_conditioned)

@@ -31,12 +31,15 @@ attention with an intercept and a constant predictor stand beside them as contro
             "fails",
         ),
         Finding(
-            "The gain of the ReLU network over linear attention is that of its intercept: linear "
-            "attention with one is at least as good in the limit.",
-            ("intercept-control",),
+            "The gain of the ReLU network over linear attention is that of an intercept, not of "
+            "processing features non-linearly: with an intercept linear attention is better at "
+            "most $n$.",
+            ("fig-1a-nonlinear-benefit",),
+            "fails",
         ),
         Finding(
-            "No trained model of Figure 1 beats the constant predictor, for either target.",
+            "By our limit law no trained model of Figure 1 beats the constant predictor, for "
+            "either target.",
             ("constant-predictor",),
         ),
         Finding(
@@ -48,7 +51,7 @@ attention with an intercept and a constant predictor stand beside them as contro
             ("theorem-3-rescaled",),
         ),
         Finding(
-            "Features are Gaussian in the limit, at the rate $1/d$.",
+            "Features are Gaussian in the limit.",
             ("lemma-1",),
         ),
     ),

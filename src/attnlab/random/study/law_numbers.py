@@ -58,6 +58,26 @@ def _features(setting: Setting, model: str, tau: float, psi: float, delta: float
     return RandomFeaturesLaw(setting, feature_constants(model), tau, psi, delta)
 
 
+def with_ridge(target: str, model: str, tau: float, ridge: float, d: int, noise: float) -> float:
+    """The in-context error of a model of Figure 1, with m = d^2, at a ridge that is not small.
+
+    Parameters
+    ----------
+    target, model
+        The link function, and "linear" or the activation of a transformer.
+    tau
+        n/d^2.
+    ridge, d
+        lambda, and the dimension: it acts on the transformers through lambda/d.
+    noise
+        Variance of the label noise, rho.
+    """
+    setting = Setting(1.0, KAPPA, noise, target_constants(target))
+    if model == "linear":
+        return linear.errors(setting, tau, ridge).icl
+    return _features(setting, model, tau, 1 / tau, ridge / d).errors().icl
+
+
 def _published(noise: float) -> Iterator[Number]:
     """Linear targets: Lu et al.'s law by its own formula, and as random features without c*."""
     setting = Setting(1.0, KAPPA, noise, LINEAR)

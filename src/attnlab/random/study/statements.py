@@ -39,7 +39,7 @@ INTRODUCTION = (
         "Section 1, condition (i)",
         "sentence",
         "The MLP improves learning in context if its activation is well chosen.",
-        ("fig-1a-relu-beats-linear", "fig-1a-tanh-hardly"),
+        ("fig-1a-relu-beats-linear",),
         ("intercept-control",),
     ),
     Statement(
@@ -47,7 +47,7 @@ INTRODUCTION = (
         "Section 1, condition (ii)",
         "sentence",
         "The MLP improves learning in context if the context is long enough.",
-        ("fig-2a-mlp-gains-beyond", "fig-2a-mlp-needs-length"),
+        ("fig-2a-mlp-gains-beyond",),
     ),
     Statement(
         "conditions-width",
@@ -55,7 +55,7 @@ INTRODUCTION = (
         "sentence",
         "The MLP improves learning in context if its width is well chosen or it is well "
         "regularised.",
-        ("mlp-needs-width-or-ridge",),
+        ("width-or-ridge-suffices",),
     ),
     Statement(
         "introduction-double-descent",
@@ -64,6 +64,14 @@ INTRODUCTION = (
         "The in-context error of a transformer with an MLP can be non-monotone in the complexity "
         "of the model (double descent).",
         ("double-descent",),
+    ),
+    Statement(
+        "contribution-conditions",
+        "Section 1, contribution 2",
+        "sentence",
+        "The paper characterises the conditions under which a transformer with an MLP is better "
+        "than one without: those on activation, length, and width or regularisation.",
+        ("fig-1a-relu-beats-linear", "fig-2a-mlp-gains-beyond", "width-or-ridge-suffices"),
     ),
     Statement(
         "contribution-regularisation",
@@ -134,9 +142,18 @@ SETTING = (
         "regime",
         "Section 4",
         "sentence",
-        "With l/d, k/d and n/d² fixed, the error of linear attention has the limit of Lu et al.",
-        ("lu-icl", "lu-idg"),
-        ("lu-nonlinear-target", "law-reduces-to-lu"),
+        "The scalings with l/d, k/d and n/d² fixed are those that Lu et al. identified for "
+        "learning in context by linear attention.",
+        ("lu-icl",),
+        ("lu-idg", "lu-nonlinear-target", "law-reduces-to-lu"),
+    ),
+    Statement(
+        "regime-width",
+        "Section 4",
+        "remark",
+        "With m/n fixed the complexity of the model and the number of samples are comparable.",
+        reason="A reason for a choice: m parameters and n samples of one order are comparable by "
+        "definition.",
     ),
 )
 
@@ -151,12 +168,19 @@ RESULTS = (
         ("lemma-1-norms",),
     ),
     Statement(
+        "lemma-1-scale",
+        "Section 4, Lemma 1",
+        "sentence",
+        "With entries of variance 1/t the elements of F^T vec(H) have unit variance.",
+        ("lemma-1-scale",),
+    ),
+    Statement(
         "lemma-1-proof",
         "Section 4, proof of Lemma 1, (10)",
         "sentence",
         "Given the prompt a pre-activation is N(0, |vec H|²/t), and |vec H|²/t concentrates at 1.",
         ("lemma-1-conditional", "lemma-1-concentration"),
-        ("lemma-1-norms",),
+        ("lemma-1-norms", "lemma-1-draws"),
     ),
     Statement(
         "corollary-2",
@@ -179,9 +203,10 @@ RESULTS = (
         "theorem",
         "Let d, n, m, l and k grow with l/d, k/d, n/d² and m/n fixed, and let σ and σ_* be "
         "Lipschitz with finite second moments. Then the transformer is asymptotically equivalent "
-        "to the model of degree r with the same random weights.",
-        ("theorem-3", "theorem-3-relu", "theorem-3-tanh", *DEGREES),
+        "to a model of finite degree r, which depends on σ, with the same random weights.",
+        ("theorem-3", "theorem-3-relu", "theorem-3-tanh"),
         (
+            *DEGREES,
             "theorem-3-rescaled",
             "sign-beyond-theorem-3",
             "law-in-rescaled-prompts",
@@ -204,7 +229,7 @@ RESULTS = (
         "The degree r depends on σ and on the joint law of Corollary 2; empirically a small finite "
         "r suffices.",
         ("small-degree-suffices",),
-        ("refinement-agrees", "refinement-idg"),
+        ("refinement-agrees", "refinement-idg", *DEGREES),
     ),
 )
 

@@ -27,8 +27,15 @@ FIGURE_1 = (
         "figure-1-trend",
         "Section 4, on Figure 1",
         "sentence",
-        "The error is not monotone in n, since the regularisation is small.",
+        "The error is not monotone in n.",
         ("fig-1-not-monotone",),
+    ),
+    Statement(
+        "figure-1-cause",
+        "Section 4, on Figure 1",
+        "sentence",
+        "The reason is that the regularisation constant is relatively small.",
+        ("fig-1-small-ridge",),
     ),
     Statement(
         "figure-1-match",
@@ -44,7 +51,7 @@ FIGURE_1 = (
         "sentence",
         "The error depends on how the activation and the target are related by their Hermite "
         "coefficients.",
-        ("fig-1a-relu-beats-linear", "fig-1a-tanh-hardly", "matching-activation"),
+        ("matching-activation",),
         ("matching-by-samples",),
     ),
     Statement(
@@ -52,8 +59,15 @@ FIGURE_1 = (
         "Section 4, on Figure 1(a)",
         "sentence",
         "For a ReLU target the ReLU transformer has a smaller error than the linear one at every "
-        "n, which is the benefit of processing features non-linearly.",
+        "n.",
         ("fig-1a-relu-beats-linear",),
+    ),
+    Statement(
+        "figure-1a-nonlinear",
+        "Section 4, on Figure 1(a)",
+        "sentence",
+        "This gap shows the benefit of processing features non-linearly.",
+        ("fig-1a-nonlinear-benefit",),
         ("intercept-control",),
     ),
     Statement(
@@ -62,6 +76,14 @@ FIGURE_1 = (
         "sentence",
         "For a ReLU target the tanh transformer improves little or not on the linear one.",
         ("fig-1a-tanh-hardly",),
+    ),
+    Statement(
+        "figure-1a-sensitive",
+        "Section 4, on Figure 1(a)",
+        "sentence",
+        "The effectiveness of the non-linear head is very sensitive to the choice of the "
+        "activation.",
+        ("activation-sensitive",),
     ),
     Statement(
         "figure-1b-reduced",
@@ -129,6 +151,16 @@ FIGURE_2 = (
         "From a threshold of l of about d on, transformers with an MLP are significantly better "
         "than the linear one; the MLP needs contexts that long.",
         ("fig-2a-mlp-gains-beyond", "fig-2a-mlp-needs-length"),
+    ),
+    Statement(
+        "figure-2a-higher-order",
+        "Section 4, on Figure 2(a)",
+        "remark",
+        "Long contexts are necessary for the MLP to extract and use statistics of higher order.",
+        reason="It names no quantity that the MLP would extract. By Theorem 3 with r = 1 none of "
+        "higher order is used at any length: a model with the linear term alone has the same "
+        "limit.",
+        beside=("theorem-3-degree-1",),
     ),
     Statement(
         "figure-2b-under",
