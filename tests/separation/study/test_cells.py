@@ -1,7 +1,9 @@
+import dataclasses
 import functools
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from attnlab import memory
@@ -9,7 +11,7 @@ from attnlab.errors import UserError
 from attnlab.lab.cell import seed_of
 from attnlab.lab.part import compute, decode
 from attnlab.lab.study import SCALES
-from attnlab.separation.study import grids
+from attnlab.separation.study import cells_lemmas, grids
 from attnlab.separation.study.cells_attention import AttentionPoint, attention
 from attnlab.separation.study.cells_lemmas import SignSums, TensorForm, sign_sums, tensor_form
 from attnlab.separation.study.cells_map import SuccessMap, divisors, success_map
@@ -125,6 +127,20 @@ def test_bad_input_is_one_sentence(kind, config, sentence, monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 16e9)
     with pytest.raises(UserError, match=sentence):
         kind.run(config)
+
+
+def test_a_constant_of_a_row_is_noticed_before_it_cancels(monkeypatch):
+    """Claims C.3 and C.5 are about u and alpha; the output would not show it."""
+    right = tensor_form.run(TensorForm())
+    names = [f.name for f in dataclasses.fields(right) if f.name != "transposed_error"]
+    assert max(getattr(right, name) for name in names) < 1e-13
+    scores = cells_lemmas.tensor_scores
+    monkeypatch.setattr(cells_lemmas, "tensor_scores", lambda *given: scores(*given) + 0.1)
+    wrong = tensor_form.run(TensorForm())
+    assert wrong.softmax_error < 1e-13
+    assert wrong.softmax_u_error == pytest.approx(np.expm1(0.1))
+    assert wrong.softmax_alpha_error == pytest.approx(np.expm1(0.1))
+    assert min(wrong.linear_u_error, wrong.linear_alpha_error) > 1e-3
 
 
 def test_a_point_survives_the_store():

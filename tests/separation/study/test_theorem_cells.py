@@ -7,8 +7,10 @@ import pytest
 from attnlab.errors import UserError
 from attnlab.separation.study import grids_theory
 from attnlab.separation.study.cells_theorem import (
+    LargestSpike,
     LeastDimension,
     TheoremPoint,
+    largest_spike,
     least_dimension,
     theorem,
 )
@@ -42,6 +44,34 @@ def test_the_failure_is_that_of_an_independent_law(exponent, d, m):
 def test_a_large_spike_breaks_the_theorem(a1):
     row = theorem.run(TheoremPoint(4, 202, 60, a1=a1))
     assert row.failure == pytest.approx(SPIKES[a1], rel=0.05)
+
+
+@pytest.mark.parametrize(("a1", "exponent", "failure"), [(29.0, 5, 3.5e-18), (100.0, 6, 7e-19)])
+def test_a_large_spike_serves_at_a_larger_n(a1, exponent, failure):
+    m = grids_theory.width(3.55, 10.0**exponent)
+    row = theorem.run(TheoremPoint(exponent, 402, m, a1=a1))
+    assert row.failure == pytest.approx(failure, rel=0.02)
+
+
+def test_the_largest_spike_is_the_last_that_serves():
+    row = largest_spike.run(LargestSpike(4, 402, 50))
+    assert row.tokens == 10_000
+    assert row.predicted <= row.largest < math.sqrt(0.1 * row.tokens)
+    for times, serves in ((0.999, True), (1.001, False)):
+        found = theorem.run(TheoremPoint(4, 402, 50, a1=times * row.largest))
+        assert (found.failure <= found.goal) == serves
+    added = row.predicted * (1 + row.predicted) / (row.tokens + row.predicted)
+    assert added == pytest.approx(0.1 - 0.2 * math.sqrt(2 * math.log(50 * 1e6) / 402))
+
+
+def test_a_dimension_too_small_for_the_theorem_has_no_largest_spike():
+    assert largest_spike.run(LargestSpike(4, 22, 50)).largest is None
+
+
+def test_one_neuron_can_fire_with_less_than_a_quarter_at_a_small_n():
+    assert theorem.run(TheoremPoint(3, 52, 41, a1=0.7, b=0.545)).firing == pytest.approx(
+        0.24488, abs=1e-5
+    )
 
 
 def test_the_least_width_is_the_constant_of_a_quarter():

@@ -5,14 +5,36 @@ import pytest
 
 from attnlab.errors import UserError
 from attnlab.separation import theory
-from attnlab.separation.problem import RegressionPair
+from attnlab.separation.models import AttentionNetwork
+from attnlab.separation.problem import RegressionPair, SelfAttentionPair
 from attnlab.separation.simulation import sign_sums
 from attnlab.stats import clopper_pearson
+
+
+def test_hoeffdings_exponent_is_the_log_of_the_moment_generating_function(seed):
+    rng = np.random.Generator(np.random.Philox(seed))
+    for p, s in zip(rng.uniform(0.01, 0.99, 50), rng.uniform(-20, 20, 50), strict=True):
+        direct = math.log((1 - p) * math.exp(-s * p) + p * math.exp(s * (1 - p)))
+        assert theory.hoeffding_exponent(p, s) == pytest.approx(direct, rel=1e-9, abs=1e-12)
+        assert theory.hoeffding_exponent(p, s) <= s**2 / 8
 
 
 def test_lemma_4_1_part_2_says_nothing_up_to_n_2000():
     # |<f, sigma>| <= 1 always; the mildest case is delta = 0.1 and C = 1.
     assert all(theory.lemma_4_1_softmax(n, 0.1) > 1 for n in range(100, 2001, 10))
+
+
+@pytest.mark.parametrize(("a1", "b"), [(1.2, 0.2), (0.7, 0.55), (0.7, 0.7), (1.6, 0.2), (2.0, 0.2)])
+def test_the_limit_of_e_is_that_of_the_law_at_large_sizes(a1, b):
+    pair = SelfAttentionPair(1000 * 10**15, 1002, a1=a1, b=b, c=1 - b)
+    law = theory.neuron_law(pair, AttentionNetwork(X="ones"))
+    assert law.fire == pytest.approx(theory.fire_limit(a1, b), abs=0.02)
+
+
+def test_one_neuron_fires_with_a_quarter_or_more_in_the_limit():
+    """On the range of Definition 6.1, in steps of 1/100."""
+    spikes, bs = range(70, 400), range(10, 91)
+    assert min(theory.fire_limit(a1 / 100, b / 100) for a1 in spikes for b in bs) == 0.25
 
 
 def test_lemma_4_2_part_1_as_printed_is_broken_by_most_samples(seed):

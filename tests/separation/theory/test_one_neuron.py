@@ -113,3 +113,4 @@ def test_a_tiny_failure_keeps_its_digits():
     assert theory.failure_from(silent, 1000) == pytest.approx(0.75**1000, rel=1e-12)
     assert theory.width_range(silent, 1e-3) == (25, 10**9)
     assert theory.width_range(law(0.0, 0.0), 0.5) is None
+    assert theory.width_range(law(0.5, 0.5), 0.5) is None  # every neuron that fires spoils

@@ -11,7 +11,11 @@ from attnlab.separation.models.drawn_network import (
     DrawnAttentionNetwork,
     DrawnRegressionNetwork,
 )
-from attnlab.separation.models.tensor_form import tensor_attention_output, tensor_form
+from attnlab.separation.models.tensor_form import (
+    tensor_attention_output,
+    tensor_form,
+    tensor_scores,
+)
 from attnlab.separation.models.threshold_network import (
     NETWORKS,
     AttentionNetwork,
@@ -37,4 +41,5 @@ __all__ = [
     "regression_width",
     "tensor_attention_output",
     "tensor_form",
+    "tensor_scores",
 ]

@@ -32,6 +32,14 @@ def require_small(entries: int) -> None:
         )
 
 
+def tensor_scores(
+    A_1: Float[np.ndarray, "n d"], A_2: Float[np.ndarray, "n2 d"], X: Float[np.ndarray, "d d"]
+) -> Float[np.ndarray, "n n2"]:
+    """Row j is A_j x, block j of A_1 (x) A_2 times vec X: u_lin of Definition C.1."""
+    A, x = tensor_form(A_1, A_2, X)
+    return np.stack([block @ x for block in A.reshape(len(A_1), len(A_2), -1)])
+
+
 def tensor_attention_output(
     A_1: Float[np.ndarray, "n d"],
     A_2: Float[np.ndarray, "n2 d"],
@@ -51,8 +59,6 @@ def tensor_attention_output(
     kind
         "softmax" or "linear".
     """
-    A, x = tensor_form(A_1, A_2, X)
-    blocks = A.reshape(len(A_1), len(A_2), -1)
-    f = np.stack([normalise(block @ x, kind) for block in blocks])
+    f = normalise(tensor_scores(A_1, A_2, X), kind)
     columns = (A_3 @ V).T
     return np.array([[f_j @ column for column in columns] for f_j in f])

@@ -12,21 +12,30 @@ import attnlab.separation.study.introduction as introduction
 from attnlab.lab.study import Study
 from attnlab.separation.study import (
     claims_experiment,
+    claims_hypothesis,
     claims_lemmas,
+    claims_needs,
     claims_panels,
     claims_practice,
     claims_regression,
     claims_robust,
+    claims_simulation,
     claims_theorems,
     claims_work,
 )
 from attnlab.separation.study.cells_attention import attention
+from attnlab.separation.study.cells_hypothesis import equal_moments, linear_on_spikes
 from attnlab.separation.study.cells_lemmas import sign_sums, sign_tail, tensor_form, worst_entries
 from attnlab.separation.study.cells_map import success_map
 from attnlab.separation.study.cells_published import published
 from attnlab.separation.study.cells_regression import regression
 from attnlab.separation.study.cells_rows import spike_rows
-from attnlab.separation.study.cells_theorem import least_dimension, least_spike, theorem
+from attnlab.separation.study.cells_theorem import (
+    largest_spike,
+    least_dimension,
+    least_spike,
+    theorem,
+)
 from attnlab.separation.study.cells_widths import widths
 from attnlab.separation.study.cells_work import work
 from attnlab.separation.study.figures_sweeps import SWEEPS
@@ -58,20 +67,26 @@ study = Study(
         theorem,
         least_dimension,
         least_spike,
+        largest_spike,
         spike_rows,
         widths,
         work,
         published,
+        equal_moments,
+        linear_on_spikes,
     ),
     cells=cells,
     figures=(*SWEEPS, *THEOREM, *MAPS, *THEORY),
     claims=(
+        *claims_hypothesis.CLAIMS,
         *claims_theorems.CLAIMS,
+        *claims_needs.CLAIMS,
         *claims_lemmas.CLAIMS,
         *claims_regression.CLAIMS,
         *claims_robust.CLAIMS,
         *claims_panels.CLAIMS,
         *claims_experiment.CLAIMS,
+        *claims_simulation.CLAIMS,
         *claims_practice.CLAIMS,
         *claims_work.CLAIMS,
     ),

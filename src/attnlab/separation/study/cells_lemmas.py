@@ -21,8 +21,10 @@ from attnlab.separation.models import (
     attention_output,
     normalise,
     tensor_attention_output,
+    tensor_scores,
 )
 from attnlab.separation.models.tensor_form import require_small
+from attnlab.separation.models.tensor_form import tensor_form as tensor_form_of
 from attnlab.separation.problem import RegressionPair
 from attnlab.separation.problem.regression import HIGH, LOW, SPIKE
 from attnlab.separation.rademacher import generators
@@ -168,7 +170,7 @@ def run_worst_entries(config: WorstEntries) -> WorstEntriesResult:
 
 @dataclass(frozen=True)
 class TensorForm:
-    """Claims C.3 and C.5: attention by the tensor form A_1 (x) A_2, compared with attention."""
+    """Fact A.1, Claims C.3 and C.5: scores by the tensor form A_1 (x) A_2 and by A_1 X A_2^T."""
 
     n: int = 12
     """Length of both sequences."""
@@ -180,15 +182,24 @@ class TensorForm:
 
 @dataclass(frozen=True)
 class TensorFormResult:
-    """How far the two forms are apart, relative to the largest entry of the output."""
+    """How far the two forms are apart, relative to the largest entry.
 
-    softmax_error: float
+    u_j and alpha_j are compared as they are, without the normalisation in which a constant of a
+    row would cancel.
+    """
+
+    vec_error: float  # exp(A vec X) against vec(exp(A_1 X A_2^T)), Fact A.1
+    linear_u_error: float  # A_j x against row j of A_1 X A_2^T, Claim C.3
+    linear_alpha_error: float  # <A_j x, 1> against its sum
+    softmax_u_error: float  # exp(A_j x) against its exponential, Claim C.5
+    softmax_alpha_error: float
+    softmax_error: float  # of the output of attention
     linear_error: float
-    transposed_error: float  # where vec reads X column by column, which must be large
+    transposed_error: float  # of exp(A vec X) where vec reads X by columns, which must be large
 
 
 def run_tensor_form(config: TensorForm) -> TensorFormResult:
-    """Compare attention with its tensor form on random matrices."""
+    """Compare scores, their sums and the output of attention with their tensor form."""
     arguments.integer("n", config.n, 1)
     arguments.integer("d", config.d, 1)
     require_small((config.n * config.d) ** 2)
@@ -196,12 +207,32 @@ def run_tensor_form(config: TensorForm) -> TensorFormResult:
     A_1, A_2, A_3 = rng.uniform(0.1, 1.0, (3, config.n, config.d))
     X, V = rng.uniform(0.1, 1.0, (2, config.d, config.d))
 
-    def error(kind: Kind, given: np.ndarray) -> float:
-        direct = attention_output(A_1, A_2, A_3, X, V, kind)
-        tensor = tensor_attention_output(A_1, A_2, A_3, given, V, kind)
-        return float(np.abs(direct - tensor).max() / np.abs(direct).max())
+    scores, blocks = A_1 @ X @ A_2.T, tensor_scores(A_1, A_2, X)
+    powers = np.exp(scores)
 
-    return TensorFormResult(error("softmax", X), error("linear", X), error("softmax", X.T.copy()))
+    def vec(given: np.ndarray) -> np.ndarray:
+        A, x = tensor_form_of(A_1, A_2, given)
+        return np.exp(A @ x)
+
+    def output_error(kind: Kind) -> float:
+        direct = attention_output(A_1, A_2, A_3, X, V, kind)
+        return _apart(tensor_attention_output(A_1, A_2, A_3, X, V, kind), direct)
+
+    return TensorFormResult(
+        vec_error=_apart(vec(X), powers.reshape(-1)),
+        linear_u_error=_apart(blocks, scores),
+        linear_alpha_error=_apart(blocks.sum(axis=1), scores.sum(axis=1)),
+        softmax_u_error=_apart(np.exp(blocks), powers),
+        softmax_alpha_error=_apart(np.exp(blocks).sum(axis=1), powers.sum(axis=1)),
+        softmax_error=output_error("softmax"),
+        linear_error=output_error("linear"),
+        transposed_error=_apart(vec(X.T.copy()), powers.reshape(-1)),
+    )
+
+
+def _apart(found: np.ndarray, expected: np.ndarray) -> float:
+    """The largest difference, relative to the largest entry."""
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
 
 
 sign_sums = CellKind("separation_sign_sums", SignSums, SignSumsResult, run_sign_sums, version=2)
@@ -210,5 +241,5 @@ worst_entries = CellKind(
     "separation_worst_entries", WorstEntries, WorstEntriesResult, run_worst_entries
 )
 tensor_form = CellKind(
-    "separation_tensor_form", TensorForm, TensorFormResult, run_tensor_form, version=2
+    "separation_tensor_form", TensorForm, TensorFormResult, run_tensor_form, version=3
 )

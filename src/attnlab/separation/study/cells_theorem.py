@@ -153,16 +153,74 @@ def run_least_spike(config: LeastSpike) -> LeastSpikeResult:
     return LeastSpikeResult(high)
 
 
+@dataclass(frozen=True)
+class LargestSpike:
+    """Up to which spike a1 Theorem 6.2 holds at one size, X = 1."""
+
+    exponent: int = 4
+    """n is the multiple of d - 2 next to 10^exponent."""
+    d: int = 402
+    """Dimension of a token, at least 4."""
+    m: int = 50
+    """Number of random neurons."""
+    b: float = 0.2
+    """Entry at a token's class; c = 1 - b."""
+    delta: float = 0.01
+    """The theorem holds where the failure is at most delta / n."""
+
+
+@dataclass(frozen=True)
+class LargestSpikeResult:
+    """The spike up to which the failure is at most delta / n, and what happens at sqrt(0.1 n).
+
+    Linear attention gives the spike row the weight (1 + a1) / (n + a1), which adds
+    a1 (1 + a1) / (n + a1) to the score of a neuron. By Hoeffding's inequality the failure is at
+    most delta / n while 0.1 less that is b sqrt(2 log(m n / delta) / d) or more.
+    """
+
+    tokens: int  # the multiple of d - 2 that was taken for n
+    largest: float | None  # None where the default spike does not serve
+    predicted: float  # by Hoeffding's inequality, from below
+    beyond: float  # the failure at a1 = sqrt(0.1 n), where linear attention passes its threshold
+
+
+def run_largest_spike(config: LargestSpike) -> LargestSpikeResult:
+    """Bisection over a1."""
+    n, goal = _tokens(config.exponent, config.d), _goal(config.exponent, config.delta)
+
+    def failure(a1: float) -> float:
+        law = _law(TheoremPoint(config.exponent, config.d, a1=a1, b=config.b))
+        return theory.failure_from(law, config.m)
+
+    # a1 (1 + a1) = left (n + a1)
+    needed = theory.zero_dimension(config.b, OFFSET, config.m, goal)
+    left = max(OFFSET * (1 - math.sqrt(needed / config.d)), 0.0)
+    predicted = (left - 1 + math.sqrt((1 - left) ** 2 + 4 * left * n)) / 2
+    low, high = TheoremPoint.a1, math.sqrt(OFFSET * n)
+    beyond = failure(high)
+    if failure(low) > goal:
+        return LargestSpikeResult(n, None, predicted, beyond)
+    while high - low > SPIKE_ROUNDING * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if failure(middle) <= goal else (low, middle)
+    return LargestSpikeResult(n, low, predicted, beyond)
+
+
 def _goal(exponent: int, delta: float) -> float:
     arguments.integer("exponent", exponent, 1)
     return arguments.open_fraction("delta", delta) / 10.0**exponent
 
 
+def _tokens(exponent: int, d: int) -> int:
+    """The multiple of d - 2 next to 10^exponent."""
+    classes = arguments.integer("d", d, 4) - 2
+    return max((10**exponent + classes // 2) // classes, 1) * classes
+
+
 def _law(config: TheoremPoint) -> theory.NeuronLaw:
     arguments.one_of("model", config.model, PAIRS)
     arguments.one_of("x", config.x, ("identity", "ones"))
-    classes = arguments.integer("d", config.d, 4) - 2
-    n = max((10**config.exponent + classes // 2) // classes, 1) * classes
+    n = _tokens(config.exponent, config.d)
     with outside_definition_allowed():
         c = round(1 - config.b, 9)
         pair = PAIRS[config.model](n, config.d, config.a0, config.a1, config.b, c)
@@ -171,6 +229,9 @@ def _law(config: TheoremPoint) -> theory.NeuronLaw:
 
 theorem = CellKind("separation_theorem", TheoremPoint, TheoremResult, run_theorem)
 least_spike = CellKind("separation_least_spike", LeastSpike, LeastSpikeResult, run_least_spike)
+largest_spike = CellKind(
+    "separation_largest_spike", LargestSpike, LargestSpikeResult, run_largest_spike
+)
 least_dimension = CellKind(
     "separation_least_dimension", LeastDimension, LeastDimensionResult, run_least_dimension
 )

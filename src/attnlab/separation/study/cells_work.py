@@ -9,9 +9,11 @@ import numpy as np
 from attnlab import arguments
 from attnlab.lab.cell import CellKind, seed_of
 from attnlab.lab.needs import Needs
-from attnlab.separation.models import attention_output
+from attnlab.separation.models import attention_output, normalise
 from attnlab.separation.models.attention_work import linear_work, softmax_work
 from attnlab.separation.rademacher import generators
+
+SCALES = (1e-2, 1e-3)  # of the scores at which the first-order expansion is tried
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,9 @@ class AttentionWorkResult:
     linear_entries: int
     softmax_error: float  # of the counted output, relative to the largest entry of the definition's
     linear_error: float
+    taylor_error: float  # of the weights by 1 + u against softmax, scores u times 1/100
+    taylor_error_small: float  # the same with scores times 1/1000
+    plain_error: float  # of the weights by u, which no factor changes, with scores times 1/1000
 
 
 def run_work(config: AttentionWork) -> AttentionWorkResult:
@@ -50,20 +55,31 @@ def run_work(config: AttentionWork) -> AttentionWorkResult:
         float(np.abs(found - wanted).max() / np.abs(wanted).max())
         for found, wanted in zip((softmax, linear), direct, strict=True)
     ]
+    A_1, A_2, _, X, _ = given
+    large, small = (scale * (A_1 @ X @ A_2.T) for scale in SCALES)
     return AttentionWorkResult(
         softmax_cost.multiplications,
         linear_cost.multiplications,
         softmax_cost.largest,
         linear_cost.largest,
         *errors,
+        taylor_error=_weights_apart(1 + large, large),
+        taylor_error_small=_weights_apart(1 + small, small),
+        plain_error=_weights_apart(small, small),
     )
+
+
+def _weights_apart(u: np.ndarray, scores: np.ndarray) -> float:
+    """The largest difference of u / <u, 1> from the softmax weights, relative to those."""
+    weights = normalise(scores, "softmax")
+    return float(np.abs(normalise(u, "linear") / weights - 1).max())
 
 
 def needs_of_work(config: AttentionWork) -> Needs:
     """The scores, their exponentials and the weights."""
-    return Needs(host_bytes=8 * 5 * config.n**2, reduce="n")
+    return Needs(host_bytes=8 * 8 * config.n**2, reduce="n")
 
 
 work = CellKind(
-    "separation_work", AttentionWork, AttentionWorkResult, run_work, needs=needs_of_work
+    "separation_work", AttentionWork, AttentionWorkResult, run_work, version=2, needs=needs_of_work
 )

@@ -15,13 +15,14 @@ from typing import Literal
 from attnlab.lab.cell import AnyCell, Cell
 from attnlab.lab.study import SCALES, Scale
 from attnlab.separation.models import KINDS, Kind, paper_width, regression_width
+from attnlab.separation.study import grids_spikes, grids_theory
 from attnlab.separation.study.cells_attention import AttentionPoint, attention
 from attnlab.separation.study.cells_lemmas import SignSums, TensorForm, sign_sums, tensor_form
 from attnlab.separation.study.cells_map import SuccessMap, success_map
 from attnlab.separation.study.cells_published import PublishedAccuracies, published
 from attnlab.separation.study.cells_regression import RegressionPoint, regression
 from attnlab.separation.study.cells_work import AttentionWork, work
-from attnlab.separation.study.grids_theory import DELTA, theory_groups
+from attnlab.separation.study.grids_theory import DELTA
 
 X = Literal["identity", "ones"]
 XS: tuple[X, X] = ("identity", "ones")
@@ -31,6 +32,7 @@ PLANES: tuple[Literal["d-m", "a0-a1"], ...] = ("d-m", "a0-a1")
 # Panel -> the parameter it sweeps.
 PANELS = {"a": "n", "b": "d", "c": "m", "d": "a1", "e": "a0", "f": "c"}
 PANEL_DS = (4, 6, 10, 18, 34, 66)  # of panel (b)
+OFFSET_N = 256  # the n of panel (b)
 
 
 def attention_cell(seed: int, **parameters) -> Cell:
@@ -103,9 +105,10 @@ def sign_sum_cells(kind: Kind, label: int, seed: int) -> list[Cell]:
 
 
 def offset_sweep(d: int, x: X) -> list[Cell]:
-    """Thresholds (c + o) sqrt(log n) other than the paper's o = 0.1, at twice its width."""
+    """Thresholds (c + o) sqrt(log n) other than the paper's o = 0.1, at the theorem's width."""
     offsets = [round(0.05 * i, 2) for i in range(1, 25)]
-    return [law_cell(n=256, d=d, m=30, x=x, offset=offset) for offset in offsets]
+    m = grids_theory.width(grids_theory.THEOREM_C, OFFSET_N)
+    return [law_cell(n=OFFSET_N, d=d, m=m, x=x, offset=offset) for offset in offsets]
 
 
 def cross_cell(x: X, seed: int, *, offset: float = 0.1, m: int = 15) -> Cell:
@@ -141,10 +144,10 @@ def map_cell(plane: Literal["d-m", "a0-a1"], x: X) -> Cell:
 def cells(scale: Scale, seed: int) -> list[AnyCell]:
     """Everything that the study computes, every point in exactly one cell."""
     panels = [attention_sweep(panel, x, seed) for x in XS for panel in PANELS]
-    panels += [attention_sweep("f", x, seed, keep_b=False) for x in XS]
+    summed = [point for x in XS for point in attention_sweep("f", x, seed, keep_b=False)]
     cross = [cross_cell(x, seed, offset=o, m=m) for o, m in ((0.1, 15), (0.5, 30)) for x in XS]
-    panels += [[*cross, *(independent_cell(x, seed) for x in XS)]]
-    laws = [[point for d in PANEL_DS for point in offset_sweep(d, x)] for x in XS]
+    panels += [[*summed, *cross, *(independent_cell(x, seed) for x in XS)]]
+    laws = [[point for x in XS for d in PANEL_DS for point in offset_sweep(d, x)]]
     up_to = SCALES[: SCALES.index(scale) + 1]
     regressions = [regression_sweep(panel, each, seed) for each in up_to for panel in "ab"]
     sums = [point for k in KINDS for label in (0, 1) for point in sign_sum_cells(k, label, seed)]
@@ -157,8 +160,28 @@ def cells(scale: Scale, seed: int) -> list[AnyCell]:
         *one_sweep_per_group(theory_groups(), cost=0.0005),
         *one_sweep_per_group([tensor_cells(seed)]),
         *one_sweep_per_group([work_cells(seed)]),
+        *one_sweep_per_group([grids_theory.moment_cells(seed)]),
         published_accuracies(),
         *(map_cell(plane, x) for plane in PLANES for x in XS),
+    ]
+
+
+def theory_groups() -> list[list[Cell]]:
+    """The exact laws of the theorem and the lemmas, in groups of one kind."""
+    every = [point for b in grids_theory.THEOREM_BS for point in grids_theory.theorem_map(b)]
+    every += [grids_theory.asymptotic_point(), *grids_theory.corner_sweep()]
+    every += [point for e in grids_theory.FIRE_EXPONENTS for point in grids_theory.fire_sweep(e)]
+    every += [*grids_theory.cross_theorem(), *grids_spikes.spike_points()]
+    return [
+        every,
+        [point for b in grids_theory.THEOREM_BS for point in grids_theory.least_dimensions(b)],
+        [point for b in grids_spikes.SPIKE_BS for point in grids_spikes.least_spikes(b)],
+        [point for k in grids_spikes.LIMIT_DIMENSIONS for point in grids_spikes.largest_spikes(k)],
+        grids_theory.lemma_sweep(),
+        grids_theory.tail_cells(),
+        grids_theory.entry_sweep(),
+        grids_theory.linear_spike_cells(),
+        [point for x in XS for point in grids_theory.row_sweep(x)],
     ]
 
 

@@ -12,16 +12,20 @@ from typing import Literal
 
 from attnlab.lab.cell import Cell
 from attnlab.separation import theory
+from attnlab.separation.study.cells_hypothesis import (
+    EqualMoments,
+    LinearOnSpikes,
+    equal_moments,
+    linear_on_spikes,
+)
 from attnlab.separation.study.cells_lemmas import SignTail, WorstEntries, sign_tail, worst_entries
 from attnlab.separation.study.cells_regression import RegressionPoint, regression
 from attnlab.separation.study.cells_rows import SpikeRows, spike_rows
 from attnlab.separation.study.cells_theorem import (
     OFFSET,
     LeastDimension,
-    LeastSpike,
     TheoremPoint,
     least_dimension,
-    least_spike,
     theorem,
 )
 
@@ -56,24 +60,24 @@ MAP_DS = (
     1400,
     1900,
 )
-SPIKES = (0.7, 1.2, 3.0, 5.0, 10.0, 15.0, 20.0, 25.0, 29.0)
-SPIKE_WIDTH = 60
 FIRE_SPIKES = (0.7, 0.75, 0.8, 0.9, 1.0, 1.2, 2.0, 3.0)
-FIRE_BS = (0.1, 0.2, 0.4, 0.5, 0.55, 0.57, 0.6, 0.7, 0.9)
+FIRE_BS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.7, 0.8, 0.9)
+FIRE_EXPONENTS = (3, 4, 6, 12)
+# Where one neuron fires least: the smallest a1, and b where it just fires against the class's sign.
+CORNER_FIRE_DS = (22, 52, 102, 202)
+CORNER_FIRE_BS = tuple(round(0.5 + 0.005 * i, 3) for i in range(21))
 CORNER_BS = (0.1, 0.2, 0.5, 0.9)
 CORNER_EXPONENTS = (4, 12)
 ASYMPTOTIC = 180  # n^0.02 has passed the dimension that b = 0.2 needs
-IDENTITY = ((4, 202), (6, 402), (8, 402), (12, 802))  # exponent, d
-IDENTITY_SPIKES = {False: (0.7,), True: (1.0, 1.2)}  # a1 below and above sqrt(1 - b^2)
-# b -> exponents of n for the least spike with X = I; for b = 0.3, d would be 4e5 at n = 10^48.
-SPIKE_BS = {0.1: (6, 12, 24, 48), 0.2: (6, 12, 24, 48), 0.3: (6, 12, 24)}
-# d over the predicted dimension, and over n^(b^2), where a row attends to its own class with X = I.
-SPIKE_DIMENSION = (1.2, 20)
 CROSS = ((3, 130), (4, 202), (6, 202), (8, 302), (12, 402))  # exponent, d
 
 # Lemmas 5.1-5.4: 2^-m <= delta/n from C = 1 / ln 2 on.
 LEMMA_C = 1 / math.log(2)
+MOMENT_NS = (3, 30, 1000)
+LINEAR_SIZES = ((200, 22), (1000, 12), (10_000, 202), (1_000_000, 1002))  # n, d
 TAU = 0.25
+TAUS = (0.05, TAU, 0.5, 0.9)  # constants that serve the lemmas in the limit
+TOO_LARGE = 1.0  # a threshold that no sum passes
 LEMMA_NS = (100, 300, 1000, 3000, 10_000)
 LEMMA_SHARES = (0.02, 0.06, 0.1, 5 / 12, 0.5, 0.9)
 
@@ -121,50 +125,20 @@ def predicted_dimension(exponent: int, b: float) -> float:
     return theory.zero_dimension(b, OFFSET, width(THEOREM_C, n), DELTA / n)
 
 
-def spike_limit_sweep() -> list[Cell]:
-    """Growing spikes a1 at n = 10^4, d = 202, m = 60."""
-    return [theorem_point(4, 202, m=SPIKE_WIDTH, a1=a1) for a1 in SPIKES]
-
-
-def fire_sweep() -> list[Cell]:
-    """The range of a1 and b of Definition 6.1 at the smallest and largest n of the map."""
-    return [
-        theorem_point(e, 22, a1=a1, b=b)
-        for e in (EXPONENTS[0], EXPONENTS[-1])
-        for a1 in FIRE_SPIKES
-        for b in FIRE_BS
+def fire_sweep(exponent: int) -> list[Cell]:
+    """The range of a1 and b of Definition 6.1 at one n, closely where one neuron fires least."""
+    wide = [theorem_point(exponent, 22, a1=a1, b=b) for a1 in FIRE_SPIKES for b in FIRE_BS]
+    corner = [
+        theorem_point(exponent, d, a1=FIRE_SPIKES[0], b=b)
+        for d in CORNER_FIRE_DS
+        for b in CORNER_FIRE_BS
     ]
+    return list({cell.key: cell for cell in (*wide, *corner)}.values())
 
 
 def cross_theorem() -> list[Cell]:
     """Our cross-attention datasets at growing sizes."""
     return [theorem_point(e, d, model="cross") for e, d in CROSS]
-
-
-def identity_sweep(above: bool) -> list[Cell]:
-    """X = I, with spikes below or above sqrt(1 - b^2)."""
-    return [
-        theorem_point(e, d, x="identity", a1=a1)
-        for e, d in IDENTITY
-        for a1 in IDENTITY_SPIKES[above]
-    ]
-
-
-def least_spikes(b: float) -> list[Cell]:
-    """The least spike that serves the theorem with X = I, at growing n."""
-    predicted, own = SPIKE_DIMENSION
-    return [
-        least_spike(
-            LeastSpike(
-                e,
-                math.ceil(max(predicted * predicted_dimension(e, b), own * 10.0 ** (e * b**2))),
-                width(THEOREM_C, 10.0**e),
-                b,
-            ),
-            cost=0.05,
-        )
-        for e in SPIKE_BS[b]
-    ]
 
 
 def least_dimensions(b: float) -> list[Cell]:
@@ -223,22 +197,19 @@ def entry_sweep() -> list[Cell]:
     return [worst_entries(WorstEntries(n)) for n in ENTRY_NS]
 
 
+def moment_cells(seed: int) -> list[Cell]:
+    """Inputs that linear attention cannot tell apart, at growing lengths."""
+    return [equal_moments(EqualMoments(n, m=width(LEMMA_C, n), seed=seed)) for n in MOMENT_NS]
+
+
+def linear_spike_cells() -> list[Cell]:
+    """Linear attention on Definition 6.1: growing sizes, and the closest spikes that it allows."""
+    growing = [LinearOnSpikes(n, d, width(LEMMA_C, n)) for n, d in LINEAR_SIZES]
+    n, d = LINEAR_SIZES[0]
+    closest = [LinearOnSpikes(n, d, width(LEMMA_C, n), a0=0.0999, a1=0.7, b=b) for b in CORNER_BS]
+    return [linear_on_spikes(config) for config in (*growing, *closest)]
+
+
 def row_sweep(x: Literal["identity", "ones"]) -> list[Cell]:
     """Figure 4(e) or 5(e), every second point, with shared and with independent spike rows."""
     return [spike_rows(SpikeRows(x=x, a0=i / 100)) for i in range(1, 81, 2)]
-
-
-def theory_groups() -> list[list[Cell]]:
-    """Everything above, in groups of one kind."""
-    every = [point for b in THEOREM_BS for point in theorem_map(b)]
-    every += [asymptotic_point(), *spike_limit_sweep(), *fire_sweep(), *corner_sweep()]
-    every += [*cross_theorem(), *identity_sweep(False), *identity_sweep(True)]
-    return [
-        every,
-        [point for b in THEOREM_BS for point in least_dimensions(b)],
-        [point for b in SPIKE_BS for point in least_spikes(b)],
-        lemma_sweep(),
-        tail_cells(),
-        entry_sweep(),
-        [point for x in ("identity", "ones") for point in row_sweep(x)],
-    ]

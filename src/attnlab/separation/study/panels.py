@@ -45,16 +45,16 @@ class Panel:
         Our reading of it.
     moves
         The moves that say the same.
-    theory
-        The stretch in which the parameter that varies meets the conditions of the theory.
-    pooled
-        Whether neighbouring points are near enough to be pooled.
+    defined
+        The stretch in which the parameter that varies is within Definition 3.7 or 6.1.
+    words
+        The same in words, where it is not the whole panel.
     """
 
     trend: str
     moves: tuple[Move, ...]
-    theory: Stretch = WHOLE
-    pooled: bool = True
+    defined: Stretch = WHOLE
+    words: str = ""
 
 
 RISES_IN_M = "rises with m up to about ten neurons and falls beyond, as the silent networks break"
@@ -69,6 +69,8 @@ WIDTH_MOVES = (
 WIDTHS = {n: (math.ceil(math.log(n / grids.DELTA)), math.inf) for n in (200, 1000)}
 LARGE_SPIKES = (0.7, math.inf)
 SMALL_SPIKES = (0.0, math.nextafter(0.1, 0.0))
+ENOUGH = " from m = log(n/δ) on"
+BELOW = " below a0 = 0.1"
 
 PANELS: dict[str, Panel] = {
     "3a": Panel(
@@ -78,7 +80,8 @@ PANELS: dict[str, Panel] = {
     "3b": Panel(
         "rises with m and then stays, n = 1000",
         (Move((1, 3), (10, 100), "rises"), Move((10, 50), (60, 100), "stays")),
-        theory=WIDTHS[1000],
+        WIDTHS[1000],
+        ENOUGH,
     ),
     "4a": Panel("does not depend on n from n = 220 on", (Move((220, 600), (610, 1000), "stays"),)),
     "4b": Panel(
@@ -87,15 +90,15 @@ PANELS: dict[str, Panel] = {
             Move((6, 10), (18, 18), "rises", LARGE_CHANGE),
             Move((10, 18), (34, 66), "rises", LARGE_CHANGE),
         ),
-        pooled=False,
     ),
-    "4c": Panel(RISES_IN_M, WIDTH_MOVES, theory=WIDTHS[200]),
+    "4c": Panel(RISES_IN_M, WIDTH_MOVES, WIDTHS[200], ENOUGH),
     "4d": Panel(
         "is nil at small spikes a1, high near a1 = 1, and breaks again at large ones",
         SPIKE_MOVES,
-        theory=LARGE_SPIKES,
+        LARGE_SPIKES,
+        " from a1 = 0.7 on",
     ),
-    "4e": Panel(BREAKS_IN_A0, (Move((0.5, 0.65), (0.75, 0.8), "falls"),), theory=SMALL_SPIKES),
+    "4e": Panel(BREAKS_IN_A0, (Move((0.5, 0.65), (0.75, 0.8), "falls"),), SMALL_SPIKES, BELOW),
     "4f": Panel("rises with c", (Move((0.5, 0.6), (0.84, 0.9), "rises"),)),
     "5a": Panel("does not depend on n", (Move((200, 600), (610, 1000), "stays"),)),
     "5b": Panel(
@@ -104,15 +107,15 @@ PANELS: dict[str, Panel] = {
             Move((4, 6), (10, 18), "rises", LARGE_CHANGE),
             Move((10, 18), (34, 66), "rises", LARGE_CHANGE),
         ),
-        pooled=False,
     ),
-    "5c": Panel(RISES_IN_M, WIDTH_MOVES, theory=WIDTHS[200]),
+    "5c": Panel(RISES_IN_M, WIDTH_MOVES, WIDTHS[200], ENOUGH),
     "5d": Panel(
         "is nil at small spikes a1, high near a1 = 1, and lower again at large ones",
         SPIKE_MOVES,
-        theory=LARGE_SPIKES,
+        LARGE_SPIKES,
+        " from a1 = 0.7 on",
     ),
-    "5e": Panel(BREAKS_IN_A0, (Move((0.25, 0.38), (0.5, 0.65), "falls"),), theory=SMALL_SPIKES),
+    "5e": Panel(BREAKS_IN_A0, (Move((0.25, 0.38), (0.5, 0.65), "falls"),), SMALL_SPIKES, BELOW),
     "5f": Panel("hardly depends on c", (Move((0.5, 0.69), (0.7, 0.9), "stays"),)),
 }
 

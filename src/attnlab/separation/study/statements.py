@@ -12,10 +12,33 @@ DRAWS = "A drawing of the network."
 
 _FRONT = (
     Statement(
-        "practice",
+        "linear-approximates",
         "Abstract and Section 1",
         "sentence",
-        "In applications softmax attention consistently performs better than linear attention.",
+        "Linear attention approximates the softmax operation, in one of the cited works by the "
+        "first-order Taylor expansion.",
+        claims=("linear-approximates",),
+        beside=("linear-plain",),
+    ),
+    Statement(
+        "practice-drop",
+        "Abstract and Section 8",
+        "sentence",
+        "Linear attention shows a substantial drop of performance compared with softmax attention.",
+        claims=("practice-drop",),
+    ),
+    Statement(
+        "practice-most",
+        "Abstract",
+        "sentence",
+        "Softmax attention is better than linear attention in most situations.",
+        claims=("practice-most",),
+    ),
+    Statement(
+        "practice",
+        "Section 1",
+        "sentence",
+        "In applications softmax attention always performs better than linear attention.",
         claims=("practice",),
     ),
     Statement(
@@ -30,9 +53,10 @@ _FRONT = (
         "hypothesis",
         "Section 1",
         "sentence",
-        "Some datasets can be classified by transformers with softmax attention and not with "
-        "linear attention.",
-        claims=("theorem-1.1", "theorem-1.2"),
+        "For the Transformer there are datasets that can be classified effectively by softmax "
+        "attention only, while linear attention proves insufficient.",
+        claims=("hypothesis",),
+        beside=("hypothesis-definition-6.1",),
     ),
     Statement(
         "equation-1",
@@ -62,7 +86,7 @@ _FRONT = (
         "roadmap",
         "Section 2, roadmap",
         "sentence",
-        "The experiments of Section 7 show how robust the theoretical results are.",
+        "The experiments of Section 7 show the robustness of the theoretical results.",
         claims=("experiments-robust",),
         beside=("theorem-6.2-experiment", "lemma-5-experiment", "theorem-6.2-mended"),
     ),
@@ -180,6 +204,14 @@ _LEMMAS = (
         claims=("lemma-5.1",),
     ),
     Statement(
+        "lemma-5.1-each-neuron",
+        "Section 5, proofs of Lemmas 5.1, 5.3 and 5.4",
+        "sentence",
+        "For each l, Lemma 4.1 part 2 gives φ_τ(⟨f_exp, y_l⟩) = 0 on D0, Lemma 4.1 part 1 "
+        "φ_τ(⟨f_lin, y_l⟩) = 0 on D0, and Lemma 4.2 part 1 the same on D1.",
+        claims=("lemma-5.1-one-neuron",),
+    ),
+    Statement(
         "lemma-5.1-proof",
         "Section 5, proofs of Lemmas 5.1, 5.3 and 5.4",
         "sentence",
@@ -226,24 +258,23 @@ _MAIN = (
         "a0 in (0, 0.1), a1 ≥ 0.7, b + c = 1, b and c ≥ 0.1, n = (d − 2) t; in units of "
         "√(log n) the columns are a spike a0 (D0) or a1 (D1) in one row, stacked identities "
         "times b, and a constant c.",
-        reason=f"{DEFINES} Whether D0 and D1 have their spike in the same row is left open.",
+        reason=f"{DEFINES} a1 has no upper limit. Whether D0 and D1 have their spike in the same "
+        "row is left open.",
     ),
     Statement(
         "theorem-6.2",
         "Section 6",
         "theorem",
         "For τ = (c + 0.1) √(log n), d from ω(n^0.02) to n, m = O(log(n/δ)) and "
-        "x the vector of ones: for every input of D1, F_exp > 0 and F_lin = 0, and for every "
-        "input of D0, F_exp = F_lin = 0, each with probability 1 − δ/poly(n).",
+        "x the vector of ones, each with probability 1 − δ/poly(n): for every input of D1, "
+        "F_exp > 0 and F_exp = 0, and for every input of D0, F_lin = 0 and F_lin = 0 (as printed).",
         claims=("theorem-6.2",),
-        beside=("theorem-6.2-constant", "theorem-6.2-dimension", "theorem-6.2-identity"),
-    ),
-    Statement(
-        "theorem-6.2-range",
-        "Section 6, Theorem 6.2 with Definition 6.1",
-        "sentence",
-        "The theorem holds for every a1 ≥ 0.7; no upper limit is given.",
-        claims=("theorem-6.2-spike-limit",),
+        beside=(
+            "theorem-6.2-constant",
+            "theorem-6.2-dimension",
+            "theorem-6.2-spike-limit",
+            "theorem-6.2-identity",
+        ),
     ),
     Statement(
         "success",
@@ -347,8 +378,8 @@ _END = (
         "claim-c.5",
         "Appendix C.2",
         "claim",
-        "u_exp(A, x)_j is the exponential of row j of A_1 QK^T A_2^T, and alpha_exp(A, x)_j its "
-        "sum.",
+        "u_exp(A, x)_j is the exponential of row j of A_1 QK^T A_2^T, and alpha_exp(A, x)_j the "
+        "sum of exp((A_1)_j QK^T A_2)^T (as printed).",
         claims=("claim-c.5",),
     ),
     Statement(

@@ -1,8 +1,10 @@
 """Closed forms: the exact law of success, bounds on it, and the inequalities of the lemmas."""
 
 from attnlab.separation.theory.bounds import (
+    fire_limit,
     fire_steps,
     hoeffding_constant,
+    hoeffding_exponent,
     hoeffding_tail,
     lemma_4_1_linear,
     lemma_4_1_softmax,
@@ -43,8 +45,10 @@ __all__ = [
     "cap",
     "chernoff",
     "failure_from",
+    "fire_limit",
     "fire_steps",
     "hoeffding_constant",
+    "hoeffding_exponent",
     "hoeffding_tail",
     "lemma_4_1_linear",
     "lemma_4_1_softmax",

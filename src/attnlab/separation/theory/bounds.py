@@ -6,6 +6,7 @@ lemmas bound |<f, sigma>| for a random sign vector sigma with probability 1 - de
 the zero claims of Theorem 6.2 are ours.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -17,6 +18,17 @@ from attnlab import arguments
 def hoeffding_tail(f: Float[np.ndarray, " n"], t: float) -> float:
     """2 exp(-t^2 / (2 |f|^2)) >= Pr[|<f, sigma>| >= t], Lemma 3.1 for terms in [-f_i, f_i]."""
     return 2 * math.exp(-(t**2) / (2 * float(f @ f)))
+
+
+def hoeffding_exponent(p: float, s: float) -> float:
+    """log E exp(s (X - p)) of a variable that is 1 with probability p and 0 otherwise.
+
+    It has value and slope 0 at s = 0 and a second derivative q (1 - q) <= 1/4, q being the
+    probability of 1 under the tilted law, so that it is at most s^2 / 8. A variable in [0, 1] with
+    mean p has no larger one, because exp is convex; Lemma 3.1 follows by Markov's inequality.
+    """
+    p = arguments.open_fraction("p", p)
+    return math.log1p(p * math.expm1(s)) - p * s
 
 
 def lemma_4_1_linear(n: int, delta: float, C: float = 1.0) -> float:
@@ -73,6 +85,20 @@ def fire_steps(c: float, b: float, offset: float = 0.1) -> tuple[float, float]:
     c, b = arguments.non_negative("c", c), arguments.non_negative("b", b)
     middle = 2 * c + arguments.non_negative("offset", offset)
     return middle - b, middle + b
+
+
+def fire_limit(a1: float, b: float, offset: float = 0.1) -> float:
+    """e for large n and d, where softmax attends to nothing but the spike row; c = 1 - b.
+
+    Of the eight signs at column 1, at the spike row's class and at column d, e is the share with
+    a1 y_1 + b y_class + c y_d > c + offset.
+    """
+    a1, b = arguments.non_negative("a1", a1), arguments.non_negative("b", b)
+    c = 1 - b
+    tau = c + arguments.non_negative("offset", offset)
+    signs = itertools.product((-1, 1), repeat=3)
+    # A tie does not fire, whatever the last bit of the sum is.
+    return sum(a1 * x + b * y + c * z > tau + 1e-12 for x, y, z in signs) / 8
 
 
 def zero_dimension(b: float, offset: float, width: int, delta: float) -> float:

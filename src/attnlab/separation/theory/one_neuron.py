@@ -93,6 +93,8 @@ def width_range(law: NeuronLaw, goal: float) -> tuple[int, int] | None:
     if law.spoil >= 1 or law.r >= 1:
         return None
     log_q, log_r = math.log1p(-law.spoil), math.log(max(law.r, 5e-324))
+    if log_q <= log_r:  # no neuron can succeed
+        return None
     # r^m <= goal and 1 - q^m <= goal are necessary, and bound the search from both sides.
     first = max(math.ceil(math.log(goal) / log_r), 1)
     last = min(math.floor(math.log1p(-goal) / log_q), WIDEST) if log_q < 0 else WIDEST
