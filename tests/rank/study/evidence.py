@@ -32,12 +32,14 @@ COMPUTED = {
     "rank_library_rules",
     "rank_theorem_2i",
     "rank_theorem_2ii",
+    "rank_theorem_2ii_one_head",
     "rank_theorem_4",
     "rank_random_features",
     "rank_pair_distance",
     "rank_identities",
     "rank_feed_forward_scores",
     "rank_covering_bound",
+    "rank_majority_codes",
 }
 
 

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from attnlab.rank.study import claims_figure_1, claims_theorem_4
-from attnlab.rank.theory import full_rank, majority_vote, random_features
+from attnlab.rank.study import claims_figure_1, claims_theorem_4, grids, published
+from attnlab.rank.theory import full_rank, majority_vote, random_features, spectral_tail
 from attnlab.stats import Estimate
 from tests.rank.study import evidence
 from tests.rank.study.changed_evidence import entry
@@ -23,6 +23,36 @@ def test_the_ratio_of_parameters_is_the_printed_one_the_corrected_one_or_wrong(
 
     monkeypatch.setattr(claims_figure_1, "attention_numbers", count)
     assert entry("figure-1-eighty-times", evidence.view("quick")).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("figures", "verdict"), [(0, "holds"), (2, "holds as corrected"), (3, "fails")]
+)
+def test_one_setting_for_all_figures_holds_for_all_some_or_none(monkeypatch, figures, verdict):
+    settings = dict.fromkeys(published.TRAINING, published.TEXT)
+    for name in list(settings)[:figures]:
+        settings[name] = (0.005, 200_000)
+    monkeypatch.setattr(published, "TRAINING", settings)
+    assert entry("same-training", evidence.view("quick")).verdict == verdict
+
+
+def test_the_scale_paper_has_the_settings_of_the_published_files():
+    panel = grids.PANELS["paper"]
+    assert published.TRAINING["Figure 1"] == (panel.base.rate, panel.base.steps)
+    for name in ("Figure 3", "Figure 4"):
+        assert published.TRAINING[name] == (panel.long_rate, panel.long_steps)
+
+
+@pytest.mark.parametrize(
+    ("claim", "law"),
+    [("theorem-2-i", "high_accuracy_constant"), ("theorem-2-harmonics", "least_tail")],
+)
+def test_a_proved_bound_above_the_computed_one_makes_the_claim_fail(monkeypatch, claim, law):
+    """One of the two is then wrong."""
+    view = evidence.view("quick")
+    known = getattr(spectral_tail, law)
+    monkeypatch.setattr(spectral_tail, law, lambda *sizes: 4 * known(*sizes))
+    assert entry(claim, view).verdict == "fails"
 
 
 def test_equation_11_would_hold_as_printed_if_that_form_decayed(monkeypatch):

@@ -168,7 +168,7 @@ BREAKS = {
     "figure-1-half-rank": ("quick", contrasted()),
     "figure-1-one-head": ("quick", contrasted()),
     "figure-1-parameters-one-layer": ("quick", contrasted()),
-    "figure-1-deep-low-rank": ("standard", contrasted(lambda c: low(c) and c.layers == 3)),
+    "figure-1-deep-low-rank": ("paper", contrasted(lambda c: low(c) and c.layers == 3)),
     "without-perceptron": ("quick", contrasted(lambda c: low(c) and c.mlp == 0)),
     "figure-1-sufficient": (
         "paper",
@@ -179,7 +179,7 @@ BREAKS = {
         at("encoder", "test", full, lambda view, c, off: ACCURATE + off),
     ),
     "figure-1-depth": (
-        "standard",
+        "paper",
         at(
             "encoder",
             "test",
@@ -223,7 +223,7 @@ BREAKS = {
         at("encoder", "test", low, lambda view, c, off: NO_BETTER * 0.01 * math.exp(-off)),
     ),
     "figure-1-memorised": (
-        "standard",
+        "paper",
         at(
             "encoder",
             "least_training",
@@ -232,16 +232,16 @@ BREAKS = {
         ),
     ),
     "figure-2-identity": (
-        "quick",
+        "paper",
         at("encoder", "median_angle", full, lambda view, c, off: ONE_HEAD - off),
     ),
-    "figure-2-norm": ("quick", at("encoder", "median_norm", full, norm_at_the_line)),
+    "figure-2-norm": ("paper", at("encoder", "median_norm", full, norm_at_the_line)),
     "figure-2-several-heads": (
-        "standard",
+        "paper",
         at("encoder", "median_angle", full, lambda view, c, off: ONE_HEAD - 5 - off),
     ),
     "figure-3-additive": (
-        "standard",
+        "paper",
         at(
             "encoder",
             "test",
@@ -250,7 +250,7 @@ BREAKS = {
         ),
     ),
     "figure-3-one-layer": (
-        "standard",
+        "paper",
         at(
             "encoder",
             "test",
@@ -259,7 +259,7 @@ BREAKS = {
         ),
     ),
     "figure-3-concatenated": (
-        "standard",
+        "paper",
         at(
             "encoder",
             "test",
@@ -268,7 +268,7 @@ BREAKS = {
         ),
     ),
     "figure-3-padded": (
-        "standard",
+        "paper",
         at(
             "encoder",
             "test",
@@ -277,20 +277,20 @@ BREAKS = {
         ),
     ),
     "figure-4-low-rank": (
-        "standard",
+        "paper",
         at(
             "encoder",
             "test",
-            lambda c: low(c) and c.layers == 2 and c.N == 16,
+            lambda c: low(c) and c.layers == 2 and c.N == 256,
             lambda view, c, off: FACTOR * same(view, c, N=4).worst * math.exp(-off),
         ),
     ),
     "figure-4-largest-n": (
-        "standard",
+        "paper",
         at(
             "encoder",
             "test",
-            lambda c: low(c) and c.layers == 2 and c.N == 16,
+            lambda c: low(c) and c.layers == 2 and c.N == 256,
             lambda view, c, off: FACTOR * worst_full(view, c) * math.exp(-off),
         ),
     ),
@@ -299,7 +299,7 @@ BREAKS = {
         lambda view, off: changed(view, "covering_sample", error=lambda v, row: ACCURATE + 2 * off),
     ),
     "conjecture-8-trained": (
-        "standard",
+        "paper",
         at(
             "encoder",
             "test",
@@ -308,7 +308,7 @@ BREAKS = {
         ),
     ),
     "biases-little-effect": (
-        "quick",
+        "paper",
         at(
             "encoder_variant",
             "test",
@@ -318,7 +318,6 @@ BREAKS = {
             ),
         ),
     ),
-    "heads-times-rank": ("quick", most_models("share", 3.0)),
     "small-ranks": ("quick", most_models("rank", 512)),
     "replayed-stream": (
         "quick",
@@ -344,6 +343,17 @@ def test_evidence_off_by_twice_the_resolution_turns_the_verdict(claim):
     assert after.verdict != before.verdict
 
 
+def test_one_model_of_twelve_turns_the_sentence_on_nearly_all_of_them():
+    """Twice the resolution is one model; the evidence of today leaves the sentence open."""
+    habit = changed(evidence.view("quick"), "sizes", share=1.0)
+    before = entry("heads-times-rank", habit)
+    assert before.verdict == "holds"
+    chosen = list(PUBLIC_SIZES)[: round(2 * before.resolution.value * len(PUBLIC_SIZES))]
+    assert len(chosen) == 1
+    off = changed(habit, "sizes", share=lambda v, row: 0.8 if row.model in chosen else v)
+    assert entry("heads-times-rank", off).verdict != "holds"
+
+
 def test_every_claim_with_a_resolution_is_broken_by_it():
     sampled = {
         claim.id
@@ -351,5 +361,6 @@ def test_every_claim_with_a_resolution_is_broken_by_it():
         for scale in ("quick", "standard", "paper")
         if entry(claim.id, evidence.view(scale)).resolution is not None
     }
-    refuted = {"stream-never-repeats"}  # what would make it hold is tested with the claims
-    assert sampled == set(BREAKS) | refuted
+    # What would make the first hold is tested with the claims; the second has its test above.
+    elsewhere = {"stream-never-repeats", "heads-times-rank"}
+    assert sampled == set(BREAKS) | elsewhere

@@ -53,9 +53,27 @@ def test_sampling_heads_by_their_weight_is_off_by_no_more_than_maureys_bound(see
     assert exact <= total**2 * d / m
 
 
-def test_full_rank_needs_nothing():
-    assert needed(16, 15).log_heads == -math.inf
-    assert needed(16, 16).log_weight == -math.inf
+@pytest.mark.parametrize("r", [15, 16])
+def test_full_rank_needs_one_head_and_an_answer_that_is_not_too_short(r):
+    assert needed(16, r).log_heads == 0
+    assert needed(16, r).log_weight == pytest.approx(math.log(1 - math.sqrt(ERROR / 16)))
+    assert needed(16, r, 16.0).log_weight == -math.inf  # the answer 0 has the error d
+
+
+@pytest.mark.parametrize("d", [3, 4, 5, 8])
+def test_every_weight_that_is_excluded_is_so_by_an_integer_number_of_heads(d):
+    """sqrt(e(m)) - W sqrt(d / m) for m = 1, 2, ..., or an answer that is too short."""
+    for r in range(1, d - 1):
+        weight = math.exp(needed(d, r).log_weight) * (1 - 1e-9)
+        short = math.sqrt(d) * (1 - weight)
+        drawn = max(
+            math.sqrt(d * lower_bound(d, r, m).value) - weight * math.sqrt(d / m)
+            for m in (*range(1, 200), *(4**k for k in range(4, 30)))
+        )
+        assert max(short, drawn) >= math.sqrt(ERROR) - 0.02
+
+
+def test_the_printed_limit():
     assert printed(16, 8, 0.5, 2.0) == pytest.approx(4 - math.log(2) - 2 * math.log(16))
 
 

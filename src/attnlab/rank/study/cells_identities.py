@@ -1,7 +1,7 @@
 """Sentences of the paper that are algebra: symmetries, limits and what a generalised head covers.
 
-Source: Amsel, Yehudai, Bruna (arXiv 2407.16153), Section 3 and equation (10). Every row is the
-largest difference of two expressions on random inputs, in double precision: an identity has a
+Source: Amsel, Yehudai, Bruna (arXiv 2407.16153), Sections 3 and 4 and equation (10). Every row is
+the largest difference of two expressions on random inputs, in double precision: an identity has a
 difference of rounding size, and what is no identity has one of order 1.
 """
 
@@ -14,9 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from attnlab.lab.cell import CellKind, Outcome, seed_of
+from attnlab.rank.study.identities_harmonics import HARMONICS
+from attnlab.rank.study.identities_heads import COVERED, VALUE_BIAS, covered, scored, value_bias
+from attnlab.rank.study.random_inputs import RANK, D, N, points_of_sphere, softmax
 
-D, N, RANK, SOURCES = 8, 6, 3, 4
-HIDDEN = 5  # units of a network that scores
+SOURCES = 4
+OPPOSITE = "of the heads k qᵀ and −k qᵀ exactly one is right"
 VOTES = (1, 3, 9, 31, 127)
 SHARPER = (1.0, 10.0, 100.0, 1e3, 1e4)
 
@@ -63,18 +66,7 @@ def run_identities(config: Identities) -> Outcome[IdentityRow]:
 def run_feed_forward_scores(config: FeedForwardScores) -> Outcome[IdentityRow]:
     """One row."""
     rng = np.random.default_rng(seed_of(config))
-    return Outcome([IdentityRow(SCORED, max(_scored_by_network(rng) for _ in range(config.draws)))])
-
-
-def _softmax(scores: np.ndarray) -> np.ndarray:
-    weights = np.exp(scores - scores.max(axis=0, keepdims=True))
-    return weights / weights.sum(axis=0, keepdims=True)
-
-
-def _points(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Points of the unit sphere as columns."""
-    x = rng.standard_normal((D, count))
-    return x / np.linalg.norm(x, axis=0)
+    return Outcome([IdentityRow(SCORED, max(scored(rng) for _ in range(config.draws)))])
 
 
 def _layer(rng: np.random.Generator) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
@@ -83,7 +75,7 @@ def _layer(rng: np.random.Generator) -> Callable[[np.ndarray, np.ndarray], np.nd
 
     def answer(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
         return sum(
-            (out @ V.T @ X @ _softmax(X.T @ K @ Q.T @ Y) for Q, K, V, out in heads),
+            (out @ V.T @ X @ softmax(X.T @ K @ Q.T @ Y) for Q, K, V, out in heads),
             start=np.zeros((D, Y.shape[1])),
         )
 
@@ -95,12 +87,12 @@ def _nearest(X: np.ndarray, y: np.ndarray, bias: np.ndarray | float = 0.0) -> np
 
 
 def _target_order(rng: np.random.Generator) -> float:
-    layer, X, Y = _layer(rng), _points(rng, N), _points(rng, SOURCES)
+    layer, X, Y = _layer(rng), points_of_sphere(rng, N), points_of_sphere(rng, SOURCES)
     return float(np.abs(layer(X[:, rng.permutation(N)], Y) - layer(X, Y)).max())
 
 
 def _source_order(rng: np.random.Generator) -> float:
-    layer, X, Y = _layer(rng), _points(rng, N), _points(rng, SOURCES)
+    layer, X, Y = _layer(rng), points_of_sphere(rng, N), points_of_sphere(rng, SOURCES)
     order = rng.permutation(SOURCES)
     return float(np.abs(layer(X, Y[:, order]) - layer(X, Y)[:, order]).max())
 
@@ -110,19 +102,19 @@ def _hardmax(rng: np.random.Generator) -> float:
     scores = rng.standard_normal(N)
     gap = np.diff(np.sort(scores))[-1]
     beyond = [
-        np.abs(_softmax(c * scores) - (scores == scores.max())).max() - (N - 1) * np.exp(-c * gap)
+        np.abs(softmax(c * scores) - (scores == scores.max())).max() - (N - 1) * np.exp(-c * gap)
         for c in SHARPER
     ]
     return float(max(beyond).clip(0.0))
 
 
 def _neighbour_order(rng: np.random.Generator) -> float:
-    X, y = _points(rng, N), _points(rng, 1)[:, 0]
+    X, y = points_of_sphere(rng, N), points_of_sphere(rng, 1)[:, 0]
     return float(np.abs(_nearest(X[:, rng.permutation(N)], y) - _nearest(X, y)).max())
 
 
 def _neighbour_rotation(rng: np.random.Generator) -> float:
-    X, y, bias = _points(rng, N), _points(rng, 1)[:, 0], rng.uniform(size=N)
+    X, y, bias = points_of_sphere(rng, N), points_of_sphere(rng, 1)[:, 0], rng.uniform(size=N)
     U = np.linalg.qr(rng.standard_normal((D, D)))[0]
     plain = np.abs(_nearest(U @ X, U @ y) - U @ _nearest(X, y)).max()
     biased = np.abs(_nearest(U @ X, U @ y, bias) - U @ _nearest(X, y, bias)).max()
@@ -130,7 +122,7 @@ def _neighbour_rotation(rng: np.random.Generator) -> float:
 
 
 def _biased_order(rng: np.random.Generator) -> float:
-    X, y, bias = _points(rng, N), _points(rng, 1)[:, 0], rng.uniform(size=N)
+    X, y, bias = points_of_sphere(rng, N), points_of_sphere(rng, 1)[:, 0], rng.uniform(size=N)
     return float(np.abs(_nearest(X[:, ::-1], y, bias) - _nearest(X, y, bias)).max())
 
 
@@ -138,7 +130,7 @@ def _voted(rng: np.random.Generator) -> float:
     """The MLP of Theorem 34 against the point that most heads chose, for both orders of points."""
     from attnlab.rank.models.vote_by_mlp import vote_layers
 
-    X, y, heads = _points(rng, 2), _points(rng, 1)[:, 0], int(rng.choice(VOTES))
+    X, y, heads = points_of_sphere(rng, 2), points_of_sphere(rng, 1)[:, 0], int(rng.choice(VOTES))
     directions = rng.standard_normal((heads, D))
 
     def votes(points: np.ndarray) -> np.ndarray:
@@ -155,9 +147,18 @@ def _voted(rng: np.random.Generator) -> float:
     return float(max(np.abs(answer(order) - majority).max() for order in (X, X[:, ::-1])))
 
 
+def _opposite(rng: np.random.Generator) -> float:
+    """How far from 1 it is how many of the hardmax heads k qᵀ and −k qᵀ find the nearer point."""
+    X, y = points_of_sphere(rng, 2), points_of_sphere(rng, 1)[:, 0]
+    k, q = rng.standard_normal((2, D))
+    nearest = int(np.argmax(X.T @ y))
+    right = [int(np.argmax(sign * (X.T @ k) * (q @ y))) == nearest for sign in (1, -1)]
+    return abs(sum(right) - 1.0)
+
+
 def _scaled(rng: np.random.Generator) -> float:
     """A hardmax layer on points of norm sqrt(d), over sqrt(d), against the one on unit vectors."""
-    X, y, norm = _points(rng, N), _points(rng, 1)[:, 0], math.sqrt(D)
+    X, y, norm = points_of_sphere(rng, N), points_of_sphere(rng, 1)[:, 0], math.sqrt(D)
     heads = [[rng.standard_normal((D, RANK)) for _ in range(4)] for _ in range(2)]
 
     def answer(points: np.ndarray) -> np.ndarray:
@@ -171,53 +172,11 @@ def _scaled(rng: np.random.Generator) -> float:
     return float(max(layer, target))
 
 
-def _covered(rng: np.random.Generator) -> float:
-    """Weights of X and of X plus what K does not see: equal, with any of the encodings."""
-    X, y, K = _points(rng, N), _points(rng, 1)[:, 0], rng.standard_normal((D, RANK))
-    q, added, places = rng.standard_normal((RANK, D)), rng.standard_normal((D, N)), np.arange(N)
-    unseen = np.linalg.qr(K, mode="complete")[0][:, RANK:]
-    other = X + unseen @ rng.standard_normal((D - RANK, N))
-    angles = 0.3 * places
-
-    def rotated(keys: np.ndarray) -> np.ndarray:
-        """RoPE on the first two coordinates of the keys."""
-        first = np.cos(angles) * keys[0] - np.sin(angles) * keys[1]
-        second = np.sin(angles) * keys[0] + np.cos(angles) * keys[1]
-        return np.stack([first, second, *keys[2:]])
-
-    scores: list[Callable[[np.ndarray], np.ndarray]] = [
-        lambda points: (K.T @ points + 0.5).T @ (q @ y + 0.1),  # biases
-        lambda points: (K.T @ (points + added)).T @ (q @ y),  # additive encodings
-        lambda points: rotated(K.T @ points).T @ (q @ y),  # RoPE
-        lambda points: (K.T @ points).T @ (q @ y) - 0.2 * places,  # ALiBi
-    ]
-    return max(float(np.abs(_softmax(s(X)) - _softmax(s(other))).max()) for s in scores)
-
-
 def _thresholds(rng: np.random.Generator, shift: Callable[[np.ndarray], float]) -> float:
     """Equation (10) against the definition (8), N = 2, with b* a function of the biases."""
-    X, y, bias = _points(rng, 2), _points(rng, 1)[:, 0], rng.uniform(size=2)
+    X, y, bias = points_of_sphere(rng, 2), points_of_sphere(rng, 1)[:, 0], rng.uniform(size=2)
     first = (X[:, 0] - X[:, 1]) @ y + shift(bias) > 0
     return float(np.abs(X[:, 0 if first else 1] - _nearest(X, y, bias)).max())
-
-
-def _scored_by_network(rng: np.random.Generator) -> float:
-    """Weights of scores from a feed-forward network of a key and y, for X and X plus what K misses.
-
-    The score of x is w tanh(A K^T x + B y + b), as in the first papers on attention; A K^T is any
-    matrix of rank r. A single matrix of full rank in front of x would see all of it.
-    """
-    X, y, K = _points(rng, N), _points(rng, 1)[:, 0], rng.standard_normal((D, RANK))
-    A, B = rng.standard_normal((HIDDEN, RANK)), rng.standard_normal((HIDDEN, D))
-    shift, w = rng.standard_normal(HIDDEN), rng.standard_normal(HIDDEN)
-    unseen = np.linalg.qr(K, mode="complete")[0][:, RANK:]
-    other = X + unseen @ rng.standard_normal((D - RANK, N))
-
-    def weights(points: np.ndarray) -> np.ndarray:
-        return _softmax(w @ np.tanh(A @ K.T @ points + (B @ y + shift)[:, None]))
-
-    apart = np.abs(weights(X) - weights(other)).max()
-    return float(max(apart, abs(weights(X).sum() - 1), -weights(X).min()))
 
 
 IDENTITIES: dict[str, Callable[[np.random.Generator], float]] = {
@@ -227,16 +186,19 @@ IDENTITIES: dict[str, Callable[[np.random.Generator], float]] = {
     "the neighbour ignores the order of points": _neighbour_order,
     "the neighbour follows rotations": _neighbour_rotation,
     "the biased neighbour ignores the order of points": _biased_order,
-    "biases and encodings are generalised heads": _covered,
+    COVERED: covered,
+    VALUE_BIAS: value_bias,
     "thresholds as printed": lambda rng: _thresholds(rng, lambda b: b[0] - b[1]),
     "thresholds corrected": lambda rng: _thresholds(rng, lambda b: (b[1] - b[0]) / 2),
     "an MLP casts the vote in either order of points": _voted,
     "a hardmax layer and the neighbour scale with the points": _scaled,
+    OPPOSITE: _opposite,
+    **HARMONICS,
 }
 SCORED = "scores of a feed-forward network are generalised heads"
 ROUNDING = 64 * D * N * math.ulp(1.0)
 
-identities = CellKind("rank_identities", Identities, IdentityRow, run_identities, version=3)
+identities = CellKind("rank_identities", Identities, IdentityRow, run_identities, version=4)
 feed_forward_scores = CellKind(
-    "rank_feed_forward_scores", FeedForwardScores, IdentityRow, run_feed_forward_scores
+    "rank_feed_forward_scores", FeedForwardScores, IdentityRow, run_feed_forward_scores, version=2
 )

@@ -1,14 +1,15 @@
-"""Cells that are closed forms or counts: the decay of Theorem 4, published sizes, library rules.
+"""Cells that are closed forms or counts: the decay of Theorem 4, sizes, library rules, labels.
 
 The bounds are in `cells_bounds`; what needs JAX is in `cells`.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from attnlab import arguments
-from attnlab.lab.cell import CellKind, Outcome
+from attnlab.lab.cell import CellKind, Outcome, seed_of
 from attnlab.rank.theory.library_rules import RULES
 from attnlab.rank.theory.public_sizes import PUBLIC_SIZES
 
@@ -112,6 +113,50 @@ def run_library_rules(config: LibraryRules) -> Outcome[LibraryRow]:
     return Outcome(rows)
 
 
+@dataclass(frozen=True)
+class MajorityCodes:
+    """Labels of N terms with which one sum tells the majority of a fixed number of votes."""
+
+    votes: int = 3
+    """Number of votes H, odd."""
+    seed: int = 0
+    """Seed of the labels."""
+
+
+@dataclass(frozen=True)
+class MajorityCodesRow:
+    """One number of terms."""
+
+    terms: int
+    dimension: int  # of the labels
+    coherence: float  # the largest |c_i . c_j| / dimension over pairs of labels
+
+
+CODE_TERMS = (16, 64, 256, 1024, 4096)
+
+
+def run_majority_codes(config: MajorityCodes) -> Outcome[MajorityCodesRow]:
+    """One row per number of terms: random signs, drawn until no two labels are too near."""
+    import numpy as np
+
+    votes = arguments.integer("votes", config.votes, 1)
+    rng = np.random.default_rng(seed_of(config))
+    rows = []
+    for terms in CODE_TERMS:
+        dimension = math.floor(4 * votes**2 * math.log(terms)) + 1
+        coherence = 1.0
+        while coherence >= 1 / votes:  # by the union bound some labels are good
+            labels = rng.choice(np.array([-1.0, 1.0], np.float32), (terms, dimension))
+            products = np.abs(labels @ labels.T)  # sums of signs: float32 is exact
+            np.fill_diagonal(products, 0)
+            coherence = float(products.max()) / dimension
+        rows.append(MajorityCodesRow(terms, dimension, coherence))
+    return Outcome(rows)
+
+
 decay = CellKind("rank_decay", DecayCurve, DecayRow, run_decay)
 sizes = CellKind("rank_sizes", PublicSizes, SizeRow, run_sizes, version=2)
 library_rules = CellKind("rank_library_rules", LibraryRules, LibraryRow, run_library_rules)
+majority_codes = CellKind(
+    "rank_majority_codes", MajorityCodes, MajorityCodesRow, run_majority_codes
+)

@@ -13,12 +13,12 @@ from attnlab.rank.study.claims_figure_1 import SHOWN, compared, shown_errors
 from attnlab.rank.study.results import (
     FACTOR,
     LINE,
+    at_paper,
     beyond_scale,
     held_out,
     larger,
     listed,
     longer,
-    refuted,
     setting,
 )
 from attnlab.stats import normal_threshold
@@ -50,7 +50,7 @@ def _depth(view: View) -> Judgement:
     ]
     verdict, seen = all_of([larger(shallow, deep) for *_, shallow, deep in pairs])
     return Judgement(
-        refuted(view) if verdict == "fails" else verdict,
+        at_paper(view, verdict),
         "one layer and more, of the same width and rank: "
         + ", ".join(
             f"{a.shown} and {b.shown} (L = {layers}, {width}, r = {rank})"
@@ -79,7 +79,7 @@ def _deep_low_rank(view: View) -> Judgement:
     gaps = [compared(view, *panels.sides(view, known.at(layers))) for layers in depths]
     verdict, seen = all_of([gap.judged for gap in gaps])
     return Judgement(
-        refuted(view) if verdict == "fails" else verdict,
+        at_paper(view, verdict),
         f"{SHOWN}: "
         + "; ".join(f"L = {layers}: {shown_errors(view, known.at(layers))}" for layers in depths),
         "low rank well above full rank of the same depth, whatever the widths; published least "

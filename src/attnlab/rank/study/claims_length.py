@@ -6,17 +6,17 @@ All errors are held-out ones. A member that diverged is worse than any other and
 from __future__ import annotations
 
 from attnlab.lab.cell import Cell
-from attnlab.lab.study import UNDECIDED, Claim, Judgement, Verdict, View
+from attnlab.lab.study import UNDECIDED, Claim, Judgement, View, all_of
 from attnlab.rank.study import grids
 from attnlab.rank.study.claims_figure_1 import ACCURATE, accurate
 from attnlab.rank.study.results import (
     LINE,
     Contrast,
+    at_paper,
     beyond_scale,
     contrast,
     held_out,
     longer,
-    refuted,
     setting,
 )
 
@@ -49,17 +49,18 @@ def _length_low(view: View) -> Judgement:
     few, many = _ends(view)
     low = [rank for rank in few if rank < d]
     contrasts = [Contrast(many[rank], few[rank]) for rank in low]
-    verdicts: set[Verdict] = {one.verdict for one in contrasts}
-    verdict: Verdict = verdicts.pop() if len(verdicts) == 1 else UNDECIDED
-    verdict = refuted(view) if verdict == "fails" else verdict
+    verdict, seen = all_of([one.judged for one in contrasts])
+    # One rank that does not get worse is no refutation: the others may.
+    if verdict == "fails" and any(one.verdict != "fails" for one in contrasts):
+        verdict = UNDECIDED
     return Judgement(
-        verdict,
+        at_paper(view, verdict),
         f"N = {lengths[0]} to {lengths[-1]}: "
         + ", ".join(f"{few[r].mean:.3f} to {many[r].mean:.3f} (r = {r})" for r in low),
         "larger errors for more points; published 0.006 to 0.54 (r = 32) from N = 4 to 256",
         LINE,
         longer(view),
-        resolution=max((one.resolution for one in contrasts), key=lambda one: one.value),
+        resolution=seen,
         **setting(view, figure_4_cells(view)),
     )
 
@@ -90,7 +91,7 @@ def _largest_length(view: View) -> Judgement:
     _, many = _ends(view)
     gap = contrast([many[rank] for rank in many if rank < d], [many[d]])
     return Judgement(
-        refuted(view) if gap.verdict == "fails" else gap.verdict,
+        at_paper(view, gap.verdict),
         f"N = {lengths[-1]}: "
         + ", ".join(f"{error.mean:.3f} (r = {rank})" for rank, error in many.items()),
         "every network of rank below d is far worse than full rank; published 1.17, 0.54 and 0.04 "

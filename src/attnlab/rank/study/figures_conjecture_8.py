@@ -86,7 +86,8 @@ FIGURES = (
         "Conjecture 8: heads of rank 1 that serve every number of points",
         "A network of fixed size and weights: heads of rank 1 for the directions of a net, and an "
         "MLP that takes the head whose direction is nearest to y. Points show sampled errors, bars "
-        "one standard error, dashes the bound on the hardmax form, which holds for every N.",
+        "one standard error (downwards at most half of the error, since the axis is logarithmic), "
+        "dashes the bound on the hardmax form, which holds for every N.",
         _against_length,
         _draw,
     ),

@@ -23,12 +23,14 @@ from attnlab.rank.study.cells_printed import (
     BiasedNeed,
     HighAccuracy,
     HighDimension,
+    OneHead,
     PairDistances,
     RandomFeatures,
     biased_need,
     features,
     high_accuracy,
     high_dimension,
+    one_head,
     pair_distances,
 )
 from attnlab.rank.study.cells_sampled import (
@@ -40,9 +42,11 @@ from attnlab.rank.study.cells_sampled import (
 from attnlab.rank.study.cells_theory import (
     DecayCurve,
     LibraryRules,
+    MajorityCodes,
     PublicSizes,
     decay,
     library_rules,
+    majority_codes,
     sizes,
 )
 from attnlab.rank.study.questions_adversary import Adversary
@@ -167,6 +171,11 @@ def theorem_2_high_dimension(rank_one: bool = False) -> Cell:
     return high_dimension(HighDimension(rank_one))
 
 
+def one_head_cell() -> Cell:
+    """Theorem 2 (ii) as printed, near an error of 1/2."""
+    return one_head(OneHead(), cost=0.01)
+
+
 def coordinate_cell(seed: int) -> Cell:
     """d heads of rank 1 that see one coordinate each."""
     return coordinate_heads(CoordinateHeads(seed=seed), cost=0.08)
@@ -254,14 +263,19 @@ def library_cell() -> Cell:
     return library_rules(LibraryRules())
 
 
+def codes_cell(seed: int) -> Cell:
+    """Labels for the majority among N terms."""
+    return majority_codes(MajorityCodes(seed=seed), cost=0.3)
+
+
 def cells(scale: Scale, seed: int) -> list[Cell]:
     """All of them, the fastest first: a run that is stopped early has those."""
     biases: tuple[Construction, ...] = ("biased", "biased as printed", "concatenated")
     planned = chain(
         [vote_below_bound(), size_cell(), library_cell(), features_cell(), distance_cell()],
-        [identity_cell(seed), feed_forward_cell(seed)],
+        [identity_cell(seed), feed_forward_cell(seed), codes_cell(seed)],
         [theorem_2_high_accuracy(), theorem_4(), theorem_4(near_full=True)],
-        [theorem_2_high_dimension(), theorem_2_high_dimension(rank_one=True)],
+        [theorem_2_high_dimension(), theorem_2_high_dimension(rank_one=True), one_head_cell()],
         [coordinate_cell(seed), single_head_cell(seed)],
         theorem_4_layers(seed),
         covering_bounds(),

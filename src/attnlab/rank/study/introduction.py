@@ -12,7 +12,8 @@ problem for any $N$: with $K Q^\top = c I$ and $V O^\top = I$ it compares $y$ wi
 Practice takes $H = d/r$ heads of low rank instead, which costs as much.
 
 The paper proves that low rank is not made up for by number: unless $H$ is exponential in $d -
-r$, one layer of rank $r$ keeps an error, even with two points; two layers can vote. It trains
+r$, one layer of rank $r$ keeps an error of the order of $1/d$, even with two points; at a fixed
+error a power of $d$ is needed, and enough for $r = 1$. Two layers can vote. It trains
 encoders that look for the farthest of $N$ points, and finds the gap there as well. The theorems
 leave constants open. Here a bound without unknown constants stands beside exact constructions
 and trained layers, and encoders are trained on prompts that never repeat and evaluated on
@@ -61,7 +62,8 @@ held-out ones.
         ("generalised head", "any $d \\times d$ matrix $V$ and any weights that sum to one."),
         (
             "bounds (A), (B), (C)",
-            "three lower bounds on the error of one layer, each for any heads.",
+            "three lower bounds on the error of one layer: (A) and (B) for any heads, (C) where "
+            "every $V_h$ is a multiple of the identity.",
         ),
         (
             "majority vote",

@@ -94,7 +94,7 @@ def _lacks(found: Mapping[Key, Sequence[Cell]], count: int, ranks: Sequence[int]
         some = [cell.config.rank for cell in cells]
         which = f" (r = {', '.join(map(str, some))})" if len(some) < len(ranks) else ""
         named.append(f"{DEPTHS[layers]} of width {width}{which}")
-    return f"{', '.join(named)} of the statement's {count} panels"
+    return f"{', '.join(named)} of the statement's {count} panel{'' if count == 1 else 's'}"
 
 
 def figure_1(
@@ -135,12 +135,28 @@ def sides(view: View, cells: Sequence[Cell]) -> tuple[list[Cell], list[Cell]]:
     return low, full
 
 
-def opposed(view: View, depths: Sequence[int], apart: Sequence[Key] = (APART,)) -> Panels:
-    """The panels of Figure 1 at the depths that have cells of low and of full rank."""
-    every = figure_1(view, depths, apart=apart)
-    both = {
+def standard_width(view: View, depths: Sequence[int]) -> Panels:
+    """The panels of width d² at the depths that have cells of low and of full rank."""
+    planned = {
+        (layers, "d²"): grids.figure_1(view.scale, layers, "d²", view.seed) for layers in depths
+    }
+    ranks = figure_ranks(grids.PANELS[view.scale].base.d)
+    every = panels(view, planned, ranks)
+    both = _both_sides(every, depths)
+    return panels(view, planned, ranks, lambda cell: cell.config.layers in both)
+
+
+def _both_sides(every: Panels, depths: Sequence[int]) -> set[int]:
+    """The depths with cells of low and of full rank."""
+    return {
         layers
         for layers in depths
         if len({cell.config.rank < cell.config.d for cell in every.at(layers)}) == 2
     }
+
+
+def opposed(view: View, depths: Sequence[int], apart: Sequence[Key] = (APART,)) -> Panels:
+    """The panels of Figure 1 at the depths that have cells of low and of full rank."""
+    every = figure_1(view, depths, apart=apart)
+    both = _both_sides(every, depths)
     return figure_1(view, depths, usable=lambda cell: cell.config.layers in both, apart=apart)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -181,13 +181,13 @@ def longer(view: View, lacks: str = "") -> str:
     return f"What is missing is computed by {AT_PAPER}." if lacks else PAPER_SIZES
 
 
-def refuted(view: View) -> Verdict:
-    """What a check says that found the contrary: smaller encoders refute nothing about the paper's.
+def at_paper(view: View, verdict: Verdict) -> Verdict:
+    """A verdict that only the paper's sizes give: smaller encoders neither confirm nor refute.
 
-    Depth and encodings depend on the dimension and on the length of the training, so that only the
-    paper's sizes decide against a statement about them.
+    What depth, encodings and accuracy are depends on the dimension and on the length of the
+    training, so that smaller encoders may say the contrary of the paper's.
     """
-    return "fails" if view.scale == "paper" else UNDECIDED
+    return verdict if view.scale == "paper" else UNDECIDED
 
 
 def against_law(
@@ -239,6 +239,22 @@ def beyond_scale(view: View, needs: Sequence[Scale], why: str) -> Judgement | No
         "",
         f"{why}; run 'attnlab reproduce rank --scale {needs[0]}'.",
     )
+
+
+def rounded_down(value: float, digits: int) -> str:
+    """A lower bound in so many decimals: never above the value itself."""
+    return _rounded(math.floor, value, digits)
+
+
+def rounded_up(value: float, digits: int) -> str:
+    """An upper bound in so many decimals: never below the value itself."""
+    return _rounded(math.ceil, value, digits)
+
+
+def _rounded(towards: Callable[[float], int], value: float, digits: int) -> str:
+    if not math.isfinite(value):
+        return str(value)
+    return f"{towards(value * 10**digits) / 10**digits:.{digits}f}"
 
 
 def listed(values: Iterable[float], digits: int = 3) -> str:

@@ -12,12 +12,28 @@ BOUNDS = ("bound-one-layer", "bound-full-rank", "rank-one-exact", "rank-one-plat
 
 INTRODUCTION = (
     Statement(
+        "exponential-in-dimension",
+        "Abstract and Section 1",
+        "sentence",
+        "One full-rank head represents the target for any context length, and low-rank attention "
+        "does not approximate it unless the number of heads is exponential in d (Section 1: "
+        "super-polynomial), even for short contexts.",
+        ("fact-1", "exponentially-many-heads"),
+    ),
+    Statement(
         "habit",
         "Section 1 and Appendix A",
         "sentence",
         "Nearly all transformers take H = d/r heads, and all known exceptions differ from that by "
         "at most a factor of 2.",
-        ("heads-times-rank",),
+        ("heads-times-rank", "heads-times-rank-exceptions"),
+    ),
+    Statement(
+        "habit-motive",
+        "Section 1",
+        "remark",
+        "The original motivation of H = d/r was to match the parameters of one full-rank head.",
+        reason="A report on what others intended; that r d H = d² for H = d/r is algebra.",
     ),
     Statement(
         "library-defaults",
@@ -48,7 +64,7 @@ INTRODUCTION = (
         "sentence",
         "For the biased neighbour one full-rank head with a bias reaches every accuracy, and of "
         "the order of exp(d − r) rank-r heads are needed for a small relative error.",
-        ("fact-3", "theorem-4"),
+        ("fact-3", "remark-5"),
     ),
     Statement(
         "contribution-depth",
@@ -135,6 +151,14 @@ SETTING = (
         "Points are uniform on the sphere, and orthonormal for the lower bounds (D_N).",
         reason="A definition.",
     ),
+    Statement(
+        "data-law-invariance",
+        "Section 3",
+        "sentence",
+        "The law D_N is that of the first N columns of a random orthonormal matrix, and invariant "
+        "under orthogonal maps.",
+        ("data-law-symmetries",),
+    ),
 )
 
 UNBIASED = (
@@ -145,6 +169,13 @@ UNBIASED = (
         "For all ε > 0, N and d there are K, Q, V such that one softmax head has an error of at "
         "most ε on independent uniform points; the hardmax is exact.",
         ("fact-1",),
+    ),
+    Statement(
+        "distance-identity",
+        "Section 4, after Fact 1",
+        "sentence",
+        "With V = K Qᵀ = I, ‖x_i − y‖² = 2 − x_iᵀ K Qᵀ y.",
+        ("distance-identity",),
     ),
     Statement(
         "fact-1-learned",
@@ -194,6 +225,15 @@ UNBIASED = (
         "The law of orthonormal pairs is within 1/√d of the uniform product law in Wasserstein's "
         "distance.",
         ("pair-distance",),
+    ),
+    Statement(
+        "theorem-2-harmonics",
+        "Section 4, idea of the proof",
+        "sentence",
+        "The target is a step function sgn(xᵀy), whose spectrum decays slowly and is spread evenly "
+        "within each degree of the harmonics; the kernel of random heads is diagonal in the same "
+        "basis.",
+        ("theorem-2-harmonics",),
     ),
     Statement(
         "more-points",
@@ -329,9 +369,10 @@ DEPTH = (
     Statement(
         "larger-n",
         "Section 6",
-        "remark",
-        "The constructions may generalise to larger N, at a size that grows with N.",
-        reason="An expectation without a statement of sizes.",
+        "sentence",
+        "The constructions seem to generalise to larger N, at a size that grows with N: even the "
+        "majority among N terms seems impossible without an at least linear dependence on N.",
+        ("majority-linear-in-n",),
     ),
     Statement(
         "conjecture-8",
@@ -341,6 +382,14 @@ DEPTH = (
         "neighbour for all N.",
         ("conjecture-8",),
         beside=("conjecture-8-trained", "figure-4-largest-n"),
+    ),
+    Statement(
+        "conjecture-8-consequence",
+        "Section 6, after Conjecture 8",
+        "sentence",
+        "A counterexample would mean that depth makes up for low rank, so that rank plays no "
+        "decisive part in the expressive power of several layers.",
+        ("conjecture-8-consequence",),
     ),
 )
 

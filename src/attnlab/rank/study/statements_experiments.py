@@ -14,6 +14,13 @@ EXPERIMENTS = (
         reason="A description of the experiment.",
     ),
     Statement(
+        "same-training",
+        "Section 7",
+        "sentence",
+        "All experiments have the same rate 0.01 and 10⁵ batches of 256.",
+        ("same-training",),
+    ),
+    Statement(
         "biases",
         "Section 7",
         "sentence",

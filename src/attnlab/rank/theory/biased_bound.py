@@ -13,7 +13,9 @@ e(m) = d T (1 - m rho) / 2.
 * Weights: a layer with W = H max||V_h|| is the mean of layers of m heads drawn with probabilities
   ||V_h|| / sum ||V_h||; one of these is within W sqrt(d / m) of it in mean square (Maurey). Hence
   sqrt(its error) >= sqrt(e(m)) - W sqrt(d / m), and the error is above `error` for all
-  W < (sqrt(e(m)) - sqrt(error)) sqrt(m / d), whatever the number of heads.
+  W < (sqrt(e(m)) - sqrt(error)) sqrt(m / d), whatever the number of heads; m is an integer.
+* Short answers: the answer has a norm of at most W sqrt(d) and the target has sqrt(d), so that the
+  error is at least d (1 - W)^2 at every rank, and above `error` for all W < 1 - sqrt(error / d).
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ ERROR = 1 / 20  # of Theorem 4, where E||f||^2 = d
 DEGREES = 60_001  # the odd ones below it are summed
 CUTS = 600  # of them are tried as L, evenly in the logarithm
 SHARES = np.linspace(0.02, 0.98, 49)  # of m rho, over which the weights are maximised
+LARGE = 30.0  # the logarithm of an m that rounding down to an integer does not change
 
 
 class Needed(NamedTuple):
@@ -47,22 +50,29 @@ def needed(d: int, r: int, error: float = ERROR) -> Needed:
     Parameters
     ----------
     d, r
-        Dimension, and rank of every head, at most d - 2.
+        Dimension, and rank of every head. For r > d - 2 only short answers are excluded.
     error
         The squared error of a problem with E||f||^2 = d.
     """
     d, r, _ = check_head(d, r, 1)
-    if r > d - 2:
-        return Needed(-math.inf, -math.inf)
     error = arguments.positive("error", error)
+    if error >= d:  # the answer 0 has the error d
+        return Needed(-math.inf, -math.inf)
+    short = math.log1p(-math.sqrt(error / d))
+    if r > d - 2:
+        return Needed(0.0, short)
     degrees, tails, log_dimensions = _spectrum(d)
     log_monomials = special.gammaln(r + degrees) - special.gammaln(degrees + 1) - special.gammaln(r)
     log_rho = math.log(3) + log_monomials - log_dimensions
+    log_m = np.log(SHARES) - log_rho[:, None]
+    small = log_m < LARGE
+    whole = np.floor(np.exp(np.where(small, log_m, 0.0)))
     with np.errstate(invalid="ignore", divide="ignore"):
         log_heads = np.log1p(-2 * error / (d * tails)) - log_rho
-        left = np.sqrt(d * tails[:, None] * (1 - SHARES) / 2) - math.sqrt(error)
-        log_weight = np.log(left) + (np.log(SHARES) - log_rho[:, None] - math.log(d)) / 2
-    return Needed(_largest(log_heads), _largest(log_weight))
+        log_m = np.where(small, np.log(whole), log_m)
+        left = np.sqrt(d * tails[:, None] * -np.expm1(log_m + log_rho[:, None]) / 2)
+        log_weight = np.log(left - math.sqrt(error)) + (log_m - math.log(d)) / 2
+    return Needed(max(0.0, _largest(log_heads)), max(short, _largest(log_weight)))
 
 
 def printed(d: int, r: int, c1: float = 1.0, c2: float = 1.0) -> float:

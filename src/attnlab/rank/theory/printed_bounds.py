@@ -43,6 +43,14 @@ def log2_heads_high_dimension(d: int, r: int, epsilon: float, C: float) -> float
     return power * math.log2(base) - 1 if base >= math.e else None
 
 
+def least_dimension(r: int, epsilon: float, C: float) -> int:
+    """The least d at which equation (6) allows one head; its arguments are those of the above."""
+    power = arguments.positive("C", C) / arguments.positive("epsilon", epsilon)
+    base = max(math.e, 2 ** (1 / power))
+    # Rounding may leave the number of heads a little below 1.
+    return math.ceil(2 * math.e * (arguments.integer("r", r, 1) + power) * base * (1 + 1e-12))
+
+
 def limit_energy(degree: int) -> float:
     """eta_l^2 for d to infinity: (2/pi) ((l-2)!!)^2 / l! for odd l, 0 for even l."""
     degree = arguments.integer("degree", degree, 0)
