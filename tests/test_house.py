@@ -36,7 +36,16 @@ SHARED = {
 # what a paper may use
 OF_THE_LAB = {
     f"lab.{name}"
-    for name in ("cell", "judgement", "needs", "presentation", "reader", "study", "watch")
+    for name in (
+        "cell",
+        "judgement",
+        "needs",
+        "presentation",
+        "reader",
+        "study",
+        "units",
+        "watch",
+    )
 }
 LONGEST = 400
 

@@ -17,10 +17,10 @@ class AttnlabError(Exception):
 class Stopped(AttnlabError):
     """Work was stopped on request before its last step; the checkpoint, if any, continues it."""
 
-    def __init__(self, step: int, steps: int, checkpoint: str | None) -> None:
-        self.step, self.steps, self.checkpoint = step, steps, checkpoint
+    def __init__(self, step: int, steps: int, checkpoint: str | None, unit: str = "step") -> None:
+        self.step, self.steps, self.checkpoint, self.unit = step, steps, checkpoint, unit
         kept = "nothing is saved" if checkpoint is None else f"{checkpoint} continues it"
-        super().__init__(f"Training was stopped at step {step} of {steps} on request; {kept}.")
+        super().__init__(f"The work was stopped at {unit} {step} of {steps} on request; {kept}.")
 
 
 class UserError(AttnlabError, ValueError):

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from attnlab.cli.interrupts import CODES, SENTENCE
+from attnlab.cli.interrupts import CODES, sentence
 
 BEGIN = """
 import hashlib, signal, time
@@ -38,13 +38,13 @@ except KeyboardInterrupt:  # dropped
 @pytest.mark.parametrize("does", [DEAF, BUSY])
 def test_an_interrupt_that_nobody_hears_ends_the_process_as_promised(does, number):
     ended = interrupted(BEGIN.format(patience=0.2) + does, number)
-    assert ended == (CODES[number], f"{SENTENCE}\n")
+    assert ended == (CODES[number], f"{sentence()}\n")
 
 
 @pytest.mark.parametrize("number", CODES)
 def test_an_interrupt_within_a_callback_of_jax_ends_the_process_at_once(number):
     ended = interrupted(BEGIN.format(patience=60) + CALLBACK, number)
-    assert ended == (CODES[number], f"{SENTENCE}\n")
+    assert ended == (CODES[number], f"{sentence()}\n")
 
 
 def test_a_command_that_does_not_hear_of_ctrl_c_stays_so():

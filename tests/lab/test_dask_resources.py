@@ -1,6 +1,7 @@
 """On a Dask cluster cells go to workers that declare the device they belong on."""
 
 import dataclasses
+import math
 
 import pytest
 
@@ -8,7 +9,9 @@ from attnlab.errors import AttnlabError
 from attnlab.lab import dask_engine
 from attnlab.lab.dask_engine import OnDask
 from attnlab.lab.part import Finished
-from attnlab.lab.task import Task
+from attnlab.lab.task import NOT_BEGUN, Task, answer
+from attnlab.lab.watch import RunLimits
+from tests.lab.command_line import STUDIES
 
 
 class Future:
@@ -36,7 +39,7 @@ class Cluster:
     def scheduler_info(self, n_workers):
         return {"workers": {i: {"resources": each} for i, each in enumerate(self.resources)}}
 
-    def submit(self, function, request, *, key, retries, resources):
+    def submit(self, function, request, *given, key, retries, resources):
         self.submitted.append((key, resources))
         return Future(key)
 
@@ -79,3 +82,25 @@ def test_a_cluster_that_lost_its_gpu_is_given_up_with_what_to_do(tasks, monkeypa
     monkeypatch.setattr(OnDask, "_next", lose)
     with pytest.raises(AttnlabError, match=r"no workers with the resource GPU left.*GPU=1"):
         next(run_all)
+
+
+def test_a_cell_whose_turn_comes_after_the_limit_is_not_begun(tasks):
+    task = tasks[0]
+    assert answer(task.request(STUDIES, begin_by=0.0)) == NOT_BEGUN
+    assert answer(task.request(STUDIES, begin_by=math.inf)).part
+
+
+def test_where_the_time_is_up_only_cells_that_have_begun_come_back(tasks, monkeypatch):
+    """The first two begin in time; those that wait for their turn on a worker do not."""
+    begun = {task.cell.key for task in tasks[:2]}
+    result = Future.result
+    monkeypatch.setattr(
+        Future, "result", lambda self, timeout: result(self, 0) if self.key in begun else NOT_BEGUN
+    )
+    cluster = Cluster({}, {})
+    found = list(OnDask(cluster).run(tasks, RunLimits(until=0.0)))
+    assert {each.key for each in found} == begun
+    assert len(cluster.submitted) == sum(
+        min(8, sum(task.cell.kind.device == device for task in tasks))
+        for device in ("cpu", "gpu", "any")
+    )

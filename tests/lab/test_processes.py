@@ -2,10 +2,14 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
 
+from attnlab.lab import worker
+from attnlab.lab.frames import write_frame
 from attnlab.lab.processes import Processes
 from attnlab.lab.task import Task, attempt
 from tests.lab.command_line import STUDIES
@@ -82,3 +86,34 @@ def children(process: int) -> list[int]:
     import psutil
 
     return [child.pid for child in psutil.Process(process).children(recursive=True)]
+
+
+def test_a_worker_whose_run_was_killed_ends_without_a_word(tasks):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "attnlab.lab.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdout.close()  # nobody reads its answer
+    write_frame(process.stdin, tasks[0].request(STUDIES).encode())
+    _, said = process.communicate(timeout=600)
+    assert said == b""
+
+
+def test_a_worker_that_nobody_listens_to_gives_its_cell_up(monkeypatch):
+    """What a cell raises is an error of the cell, so the report itself must end the process."""
+    reader, writer = os.pipe()
+    os.close(reader)
+
+    class Left(BaseException):
+        pass
+
+    def leave():
+        raise Left
+
+    monkeypatch.setattr(worker, "_leave", leave)
+    with os.fdopen(writer, "wb", buffering=0) as answers, pytest.raises(Left):
+        worker._reporting(answers)(1, 2, "step")

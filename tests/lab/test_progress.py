@@ -120,6 +120,40 @@ def test_a_slow_start_does_not_count_and_little_work_says_nothing(monkeypatch):
     assert lines[5] == "job: 6/100 done, about 47 s left (figure)"
 
 
+def test_the_steps_of_the_first_cell_tell_the_time_left(monkeypatch):
+    """The time until its first report is compiling, and what an earlier run did took none."""
+    clock = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(progress, "LINE_EVERY", 0.0)
+    out = io.StringIO()
+    with meter(Console(file=out), "job", 2, 120.0) as steps:
+        for clock[0], done in ((30.0, 40.0), (31.0, 41.0), (40.0, 50.0)):
+            steps.inside(f"kind, step {done:g} of 60", "a", done)
+        clock[0] = 50.0
+        steps.advance("kind", 60.0, "a")
+    assert out.getvalue().splitlines() == [
+        "job: 0/2 done, time left unknown (kind, step 40 of 60)",
+        "job: 0/2 done, about 79 s left (kind, step 41 of 60)",
+        "job: 0/2 done, about 70 s left (kind, step 50 of 60)",
+        "job: 1/2 done, about 50 s left (kind)",
+    ]
+
+
+def test_cells_under_way_on_several_workers_are_added_up(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(progress, "LINE_EVERY", 0.0)
+    out = io.StringIO()
+    with meter(Console(file=out), "job", 2, 200.0) as steps:
+        clock[0] = 2.0
+        steps.inside("kind", "a", 0.0)
+        steps.inside("kind", "b", 50.0)
+        clock[0] = 12.0
+        steps.inside("kind", "a", 10.0)
+        steps.inside("kind", "b", 60.0)
+    assert out.getvalue().splitlines()[-1] == "job: 0/2 done, about 65 s left (kind)"
+
+
 @pytest.mark.parametrize("dumb", [False, True])
 def test_only_a_terminal_that_can_draw_gets_a_bar(monkeypatch, dumb):
     monkeypatch.setattr(progress, "FIRST_LINE_AFTER", 0.0)

@@ -72,7 +72,7 @@ def descent(rate: float, steps: int) -> np.ndarray:
     return OPTIMUM * (1 - left)
 
 
-WATCHED = ("progress", "checkpoint", "stop", "devices")
+WATCHED = ("progress", "reached", "checkpoint", "stop", "devices")
 
 
 def run(bowls: Bowl, steps: int, seed: int = 0, **given: Any) -> Trained:

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import jax
@@ -41,20 +40,6 @@ def rounding(steps: int) -> float:
 def noisy_rounding(steps: int) -> float:
     """The same where a step is pulled by 0.3 g, |g| < 6, which two programs may round apart."""
     return 2 * rounding(steps)
-
-
-@pytest.fixture
-def compilations() -> Iterator[list[str]]:
-    """The names of what XLA compiles from here on."""
-    names = []
-
-    def listen(name: str, *_, **__) -> None:
-        if name == "/jax/core/compile/backend_compile_duration":
-            names.append(name)
-
-    jax.monitoring.register_event_duration_secs_listener(listen)
-    yield names
-    jax.monitoring.unregister_event_duration_listener(listen)
 
 
 def test_every_member_descends_at_its_own_learning_rate():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import queue
+import uuid
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
@@ -18,7 +19,7 @@ from typing import Any
 
 from attnlab.errors import AttnlabError, UserError
 from attnlab.lab.part import Finished
-from attnlab.lab.task import Task, answer
+from attnlab.lab.task import NOT_BEGUN, Task, answer
 from attnlab.lab.watch import RunLimits
 
 PATIENCE = 8.0  # seconds without any worker before the run is given up
@@ -37,7 +38,7 @@ class OnDask:
         """Finished cells in the order they finish.
 
         Workers need not see the store, so nothing is checkpointed: where the time is up, cells
-        that have begun are waited for and no other begins.
+        that have begun are waited for and no other begins, wherever it waits for its turn.
         """
         limits = limits or RunLimits()
         done = queue.SimpleQueue[Any]()
@@ -51,20 +52,41 @@ class OnDask:
         def submit(resource: str, count: int) -> None:
             needed = {resource: 1} if resource in declared else None
             for task in islice(waiting[resource], count):
-                request, key = task.request(self.extra), task.cell.key
+                request = task.request(self.extra, begin_by=limits.until)
+                key = task.cell.key
+                if limits.began is not None:
+                    limits.began(key)
                 given: dict[str, Any] = {"key": key, "retries": 3, "resources": needed}
-                future = self.client.submit(answer, request, **given)
+                future = self.client.submit(answer_with_progress, request, key, topic, **given)
                 running[key] = resource, future
                 future.add_done_callback(done.put)
 
-        for resource in waiting:
-            submit(resource, self.submitted_per_thread * threads)
-        while running:
-            needed = {resource for resource, _ in running.values()} & declared
-            future = self._next(done, needed)
-            resource, _ = running.pop(future.key)
-            yield self._collect(future, {resource} & declared)
-            submit(resource, 0 if limits.over else 1)
+        with self._followed(limits) as topic:
+            for resource in waiting:
+                submit(resource, self.submitted_per_thread * threads)
+            while running:
+                needed = {resource for resource, _ in running.values()} & declared
+                future = self._next(done, needed)
+                resource, _ = running.pop(future.key)
+                finished = self._collect(future, {resource} & declared)
+                if finished != NOT_BEGUN:
+                    yield finished
+                submit(resource, 0 if limits.over else 1)
+
+    @contextlib.contextmanager
+    def _followed(self, limits: RunLimits) -> Generator[str | None]:
+        """The topic under which workers say how far their cells are; None where nobody asks."""
+        report = limits.report
+        if report is None:
+            yield None
+            return
+        topic = f"attnlab-{uuid.uuid4().hex}"
+        self.client.subscribe_topic(topic, lambda event: report(*event[1]))
+        try:
+            yield topic
+        finally:
+            with contextlib.suppress(Exception):  # a scheduler that is gone tells nobody anything
+                self.client.unsubscribe_topic(topic)
 
     def _next(self, done: queue.SimpleQueue[Any], needed: set[str]) -> Any:
         """The next future that is done; those that run need workers with these resources."""
@@ -106,7 +128,7 @@ class OnDask:
             if self.client.status != "running":
                 raise _connection_lost() from reason
             return Finished(future.key, error=f"{type(reason).__name__}: {reason}")
-        if finished.key != future.key:
+        if finished.key != future.key and finished != NOT_BEGUN:
             return Finished(future.key, error="the worker runs another version of this study")
         return finished
 
@@ -118,6 +140,20 @@ class OnDask:
                 return future.result(timeout=PATIENCE / 4)
             except TimeoutError:
                 alone = self._waited(alone, needed)
+
+
+def answer_with_progress(request: str, key: str, topic: str | None) -> Finished:
+    """`answer` on a worker of Dask, which tells the client how far it is."""
+    if topic is None:
+        return answer(request)
+    from distributed import get_worker
+
+    worker = get_worker()
+
+    def report(*far: Any) -> None:
+        worker.log_event(topic, [key, *far])
+
+    return answer(request, report)
 
 
 def _resource(task: Task) -> str:

@@ -22,8 +22,9 @@ from attnlab.lab.needs import Device
 from attnlab.lab.part import Finished
 from attnlab.lab.room import Room, needs_of
 from attnlab.lab.seats import Seat, seats
+from attnlab.lab.sitting import Report
 from attnlab.lab.task import Task
-from attnlab.lab.watch import Report, RunLimits
+from attnlab.lab.watch import RunLimits
 
 TRIES = 3  # of a cell whose worker ends
 

@@ -20,12 +20,12 @@ SHARE = 0.05  # of the whole cost: less than this says nothing about the time le
 
 
 class Meter(Protocol):
-    def advance(self, label: str, cost: float = 1.0) -> None:
-        """One more step is done."""
+    def advance(self, label: str, cost: float = 1.0, step: str = "") -> None:
+        """One more step is done; `step` names it, where `inside` was called."""
         ...
 
-    def inside(self, label: str) -> None:
-        """A step that takes long is under way."""
+    def inside(self, label: str, step: str = "", cost: float = 0.0) -> None:
+        """A long step is under way; so much of its cost is done."""
         ...
 
 
@@ -44,7 +44,8 @@ def meter(
 class _Pace:
     """How far, and how long it will still take at the pace so far.
 
-    A small first step is left out of the pace: most of its time is imports and compiling.
+    A small first step is left out of the pace: most of its time is imports and compiling. Until
+    enough steps are done, the pace is that inside of the long ones that are under way.
     """
 
     def __init__(self, job: str, total: int, total_cost: float, from_store: int | None):
@@ -52,8 +53,20 @@ class _Pace:
         self.done, self.cost = 0, 0.0
         self.first_cost, self.first_seconds = 0.0, 0.0
         self.started = time.monotonic()
+        self.under_way: dict[str, tuple[float, float]] = {}  # the cost done at first, and now
+        self.inside_since: tuple[float, float] | None = None  # when, and the cost done then
 
-    def step(self, cost: float) -> None:
+    def inside(self, step: str, cost: float) -> None:
+        first, _ = self.under_way.get(step, (cost, cost))
+        self.under_way[step] = first, cost
+        if self.inside_since is None:
+            self.inside_since = self.elapsed, self.cost
+
+    def step(self, cost: float, step: str = "") -> None:
+        # What an earlier run had done of it took no time of this one.
+        before, _ = self.under_way.pop(step, (0.0, 0.0))
+        if self.inside_since is not None:
+            self.inside_since = self.inside_since[0], self.inside_since[1] + before
         self.done += 1
         self.cost += cost
         if self.done == 1 and cost < SHARE * self.total_cost:
@@ -66,10 +79,17 @@ class _Pace:
     @property
     def left(self) -> str:
         cost = self.cost - self.first_cost
+        here = sum(now - first for first, now in self.under_way.values())
+        seconds = self.elapsed - self.first_seconds
         if cost <= 0 or cost < SHARE * self.total_cost:
+            if self.inside_since is None:
+                return "time left unknown"
+            since, known = self.inside_since
+            seconds, cost = self.elapsed - since, self.cost - known
+        if cost + here <= 0 or seconds <= 0:
             return "time left unknown"
-        pace = (self.elapsed - self.first_seconds) / cost
-        return f"about {duration(pace * max(self.total_cost - self.cost, 0.0))} left"
+        ahead = self.total_cost - self.cost - sum(now for _, now in self.under_way.values())
+        return f"about {duration(seconds / (cost + here) * max(ahead, 0.0))} left"
 
     @property
     def stored(self) -> str:
@@ -84,14 +104,16 @@ class _Lines:
         self._pace = _Pace(job, total, total_cost, from_store)
         self._next = self._pace.started + FIRST_LINE_AFTER
 
-    def advance(self, label: str, cost: float = 1.0) -> None:
+    def advance(self, label: str, cost: float = 1.0, step: str = "") -> None:
         pace = self._pace
-        pace.step(cost)
+        pace.step(cost, step)
         if pace.done < pace.total:
             self.inside(label)
 
-    def inside(self, label: str) -> None:
+    def inside(self, label: str, step: str = "", cost: float = 0.0) -> None:
         pace = self._pace
+        if step:
+            pace.inside(step, cost)
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + LINE_EVERY
             self._console.print(
@@ -133,11 +155,13 @@ class _Bar:
         if self._progress.live.is_started:
             self._progress.stop()
 
-    def inside(self, label: str) -> None:
-        self._progress.update(self._task, label=label)
+    def inside(self, label: str, step: str = "", cost: float = 0.0) -> None:
+        if step:
+            self._pace.inside(step, cost)
+        self._progress.update(self._task, label=label, left=self._pace.left)
 
-    def advance(self, label: str, cost: float = 1.0) -> None:
-        self._pace.step(cost)
+    def advance(self, label: str, cost: float = 1.0, step: str = "") -> None:
+        self._pace.step(cost, step)
         now = time.monotonic()
         if now - self._shown > 0.1 or self._pace.done == self._pace.total:
             self._shown = now

@@ -10,11 +10,13 @@ from typing import Any
 from rich.console import Console
 
 from attnlab.errors import AttnlabError, UserError
+from attnlab.lab import interruption
 from attnlab.lab.cell import AnyCell
 from attnlab.lab.engine import Engine
+from attnlab.lab.interruption import RunningCells
 from attnlab.lab.keeper import Keeper
 from attnlab.lab.part import Finished, decode
-from attnlab.lab.progress import meter
+from attnlab.lab.progress import Meter, meter
 from attnlab.lab.provenance import RunLog
 from attnlab.lab.slices import Slice
 from attnlab.lab.store import Store
@@ -113,23 +115,34 @@ def run_plans(
     cost = sum(task.cell.cost for task in tasks.values())
     job = plans[0].study.name if len(plans) == 1 else "cells"
     stored = sum(summary.from_store for summary in summaries)
+    running = RunningCells(store.checkpoints, stored)
+    interruption.begin(running)
     try:
         with (
             meter(console, job, len(tasks), cost, stored) as progress,
             Keeper(store, log) as keeper,
         ):
-
-            def report(key: str, step: int, steps: int) -> None:
-                progress.inside(f"{tasks[key].cell.kind.name}, step {step} of {steps}")
-
-            limits = RunLimits(store.checkpoints, until, report)
+            limits = RunLimits(
+                store.checkpoints,
+                until,
+                lambda key, *far: show_inside(progress, tasks[key].cell, *far),
+                began=lambda key: running.began(key, tasks[key].cell.kind.name),
+            )
             for finished in engine.run(list(tasks.values()), limits):
                 cell = tasks[finished.key].cell
                 _keep(cell, finished, owners[finished.key], keeper)
-                progress.advance(cell.kind.name, cell.cost)
+                running.ended(finished.key, stored=not finished.error)
+                progress.advance(cell.kind.name, cell.cost, cell.key)
+        interruption.end()
     finally:
         log.close()
     return summaries
+
+
+def show_inside(progress: Meter, cell: AnyCell, done: int, total: int, unit: str) -> None:
+    """Show how far a cell is."""
+    label = f"{cell.kind.name}, {unit} {done} of {total}"
+    progress.inside(label, cell.key, cell.cost * done / max(total, 1))
 
 
 def _keep(cell: AnyCell, finished: Finished, owners: Sequence[Summary], keeper: Keeper) -> None:

@@ -18,11 +18,54 @@ from typing import TYPE_CHECKING
 from attnlab.files import write_whole, writer_name
 
 if TYPE_CHECKING:
-    from attnlab.lab.watch import Watch
     from attnlab.training.checkpoint import Snapshot
 
 NOTE = "under-way.json"
+SAVE_EVERY = 20.0  # seconds between two checkpoints of a cell
 REPORT_EVERY = 0.5  # seconds between two reports of progress
+
+Report = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What a run lends to a cell.
+
+    Parameters
+    ----------
+    checkpoints
+        The folder of this cell's checkpoints; None where they cannot be kept.
+    until
+        The time (`time.time()`) at which a long cell saves a checkpoint and stops; None for never.
+    report
+        Called as `report(done, total, unit)` now and then, as in 300, 5000, "step".
+    save_every
+        Seconds between two checkpoints, at least.
+    losses
+        Called as `losses(step, loss)` after every chunk of steps, by those who show the loss.
+    stop
+        Asked between chunks; where it returns True a long cell stops as at `until`.
+    prepare
+        Called before a checkpoint is saved, where the store is made with the first one.
+    """
+
+    checkpoints: Path | None = None
+    until: float | None = None
+    report: Report | None = None
+    save_every: float = SAVE_EVERY
+    losses: Callable[[int, float], None] | None = None
+    stop: Callable[[], bool] | None = None
+    prepare: Callable[[], object] | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is up."""
+        return passed(self.until)
+
+
+def passed(until: float | None) -> bool:
+    """Whether a time (`time.time()`) is over; None never is."""
+    return until is not None and time.time() >= until
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,11 @@ from attnlab.lab.cell import AnyCell, Sweep, config_values
 from attnlab.lab.fault import describe
 from attnlab.lab.part import Finished, compute
 from attnlab.lab.room import device_name, require_room
-from attnlab.lab.watch import Report, Watch, watching
+from attnlab.lab.sitting import Report, Watch
+from attnlab.lab.watch import watching
 from attnlab.memory import out_of_memory, ran_out
+
+NOT_BEGUN = Finished("", error="the time was up before it began", stopped=True)
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,13 @@ class Task:
     study: str
     cell: AnyCell
 
-    def request(self, extra: Path | None, watch: Watch | None = None) -> str:
-        """What a worker needs to know, as JSON: it finds the cell by name (see `answer`)."""
+    def request(
+        self, extra: Path | None, watch: Watch | None = None, begin_by: float | None = None
+    ) -> str:
+        """What a worker needs to know, as JSON: it finds the cell by name (see `answer`).
+
+        A cell whose turn comes after `begin_by` (`time.time()`) is not begun.
+        """
         watch = watch or Watch()
         folder = watch.checkpoints
         return json.dumps(
@@ -38,12 +47,15 @@ class Task:
                 "checkpoints": str(folder.resolve()) if folder else None,
                 "until": watch.until,
                 "save_every": watch.save_every,
+                "begin_by": begin_by,
             }
         )
 
 
 def attempt(cell: AnyCell, watch: Watch | None = None) -> Finished:
     """Compute a cell; whatever it raises becomes a sentence, and the other cells go on."""
+    if watch is not None and isinstance(cell, Sweep):
+        watch = replace(watch, checkpoints=None)  # its points would share one checkpoint
     try:
         require_room(cell)
         with watching(watch) as sitting:
@@ -51,7 +63,10 @@ def attempt(cell: AnyCell, watch: Watch | None = None) -> Finished:
         seconds = found.seconds + sitting.earlier
         return replace(found, seconds=seconds, device=device_name())
     except Stopped as reason:
-        return Finished(cell.key, error=str(reason), stopped=True)
+        begins = "and begins again: it keeps no checkpoints" if reason.checkpoint is None else ""
+        where = f"stopped at {reason.unit} {reason.step} of {reason.steps}"
+        said = f"{where}, {begins or 'from which it continues'}"
+        return Finished(cell.key, error=said, stopped=True)
     except (Exception, SystemExit) as reason:
         if ran_out(reason):
             return Finished(cell.key, error=out_of_memory(cell.kind.name), mistake=True)
@@ -61,6 +76,8 @@ def attempt(cell: AnyCell, watch: Watch | None = None) -> Finished:
 def answer(request: str, report: Report | None = None) -> Finished:
     """What a worker does with a request: find the cell by its names and attempt it."""
     wanted: dict[str, Any] = json.loads(request)
+    if wanted["begin_by"] is not None and time.time() >= wanted["begin_by"]:
+        return NOT_BEGUN
     extra = Path(wanted["extra"]) if wanted["extra"] else None
     kind = load_study(wanted["study"], extra).kind(wanted["kind"])
     configs = [kind.config(**values) for values in wanted["configs"]]

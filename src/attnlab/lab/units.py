@@ -77,9 +77,7 @@ class Units:
             raise Stopped(self.done, self._total, kept, self._unit)
 
 
-def in_units(
-    unit: str, row: type[Row], parts: Sequence[Callable[[], Sequence[Row]]]
-) -> list[Row]:
+def in_units(unit: str, row: type[Row], parts: Sequence[Callable[[], Sequence[Row]]]) -> list[Row]:
     """The rows of all parts, one part after the other; finished ones are kept as their rows.
 
     Parameters

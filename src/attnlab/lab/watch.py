@@ -13,53 +13,12 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
-import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlab.lab.sitting import Sitting
-
-SAVE_EVERY = 20.0  # seconds between two checkpoints of a cell
-
-Report = Callable[[int, int, str], None]
-
-
-@dataclass(frozen=True)
-class Watch:
-    """What a run lends to a cell.
-
-    Parameters
-    ----------
-    checkpoints
-        The folder of this cell's checkpoints; None where they cannot be kept.
-    until
-        The time (`time.time()`) at which a long cell saves a checkpoint and stops; None for never.
-    report
-        Called as `report(done, total, unit)` now and then, as in 300, 5000, "step".
-    save_every
-        Seconds between two checkpoints, at least.
-    losses
-        Called as `losses(step, loss)` after every chunk of steps, by those who show the loss.
-    stop
-        Asked between chunks; where it returns True a long cell stops as at `until`.
-    prepare
-        Called before a checkpoint is saved, where the store is made with the first one.
-    """
-
-    checkpoints: Path | None = None
-    until: float | None = None
-    report: Report | None = None
-    save_every: float = SAVE_EVERY
-    losses: Callable[[int, float], None] | None = None
-    stop: Callable[[], bool] | None = None
-    prepare: Callable[[], object] | None = None
-
-    @property
-    def over(self) -> bool:
-        """Whether the time is up."""
-        return _passed(self.until)
+from attnlab.lab.sitting import SAVE_EVERY, Sitting, Watch, passed
 
 
 @dataclass(frozen=True)
@@ -92,7 +51,7 @@ class RunLimits:
     @property
     def over(self) -> bool:
         """Whether the time is up."""
-        return _passed(self.until)
+        return passed(self.until)
 
     def of(self, key: str) -> Watch:
         """What the cell of this key, which begins now, gets."""
@@ -101,10 +60,6 @@ class RunLimits:
         folder = None if self.checkpoints is None else self.checkpoints / key
         report = None if self.report is None else functools.partial(self.report, key)
         return Watch(folder, self.until, report, self.save_every, prepare=self.prepare)
-
-
-def _passed(until: float | None) -> bool:
-    return until is not None and time.time() >= until
 
 
 _current: contextvars.ContextVar[Sitting | None] = contextvars.ContextVar("sitting", default=None)

@@ -18,8 +18,8 @@ from attnlab.lab.fault import describe
 from attnlab.lab.frames import read_frame, write_finished, write_frame, write_progress
 from attnlab.lab.part import Finished
 from attnlab.lab.seats import EXPECTED
+from attnlab.lab.sitting import Report
 from attnlab.lab.task import answer
-from attnlab.lab.watch import Report
 
 
 def main() -> None:

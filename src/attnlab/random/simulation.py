@@ -28,6 +28,7 @@ from attnlab.random.ridge.shared_fits import (
     FitKey,
     RunPrompts,
     draw,
+    parts_of_run,
     run_fits,
     train_fits,
 )
@@ -51,6 +52,7 @@ def simulate(
     arrays: Arrays | None = None,
     memory: float | None = None,
     finished: Callable[[int], None] | None = None,
+    part: Callable[[int], Callable[[], object]] | None = None,
 ) -> list[ErrorPoint]:
     """The errors of every model at every n and ridge, in that order.
 
@@ -84,6 +86,9 @@ def simulate(
         Bytes that may be used; what the machine has unless given.
     finished
         Called after each run with the number of runs that are done.
+    part
+        Called before each run with the number of its parts (blocks of prompts, families of models,
+        tests); what it returns is called after each part, and may end the run by an exception.
     """
     several, sizes, ridges = listed(models, n, ridge)
     runs, test = arguments.integer("runs", runs, 1), arguments.integer("test", test, 2)
@@ -92,8 +97,9 @@ def simulate(
     plan, at_once = _plan(problem, several, sizes, test, block, arrays, memory)
 
     def one_run(given: tuple[int, RunPrompts]) -> list[tuple[FitKey, EvaluatedFit]]:
+        after = part(parts_of_run(plan)) if part is not None else lambda: None
         with arrays.session(plan.largest):
-            return run_fits(problem, plan, ridges, given[0], given[1], arrays)
+            return run_fits(problem, plan, ridges, given[0], given[1], arrays, after)
 
     points: dict[FitKey, list[EvaluatedFit]] = {}
     # Prompts of later runs are drawn while a run is fitted. The first run is alone, because the

@@ -44,6 +44,8 @@ def print_summary(summary: Summary, console: Console) -> None:
     if summary.left_out:
         left = f"{text.counted(summary.left_out, 'cell')} left out by --cells."
         console.print(shown(left), soft_wrap=True)
+    for cell, reason in summary.stopped:
+        console.print(shown(f"{cell.kind.name}: {reason}", "yellow"), soft_wrap=True)
     if summary.stopped or summary.not_begun:
         under_way = f"{text.counted(len(summary.stopped), 'cell')} under way"
         line = f"Stopped: {under_way}, {summary.not_begun} not begun; run it again to go on."

@@ -118,6 +118,47 @@ def chunk(
         return _step(functions, state, memory.kept, member, key, controls, clock, step)
 
     state, trace = jax.lax.scan(one, state, steps)
+    return conclude(functions, length, state, memory, trace, member, controls, clock)
+
+
+def piece(
+    functions: MemberFunctions,
+    state: State,
+    trace: Trace,
+    kept: Point,
+    member: Any,
+    key: Any,
+    controls: Controls,
+    clock: Clock,
+    bounds: tuple[Array, Array],
+) -> tuple[State, Trace]:
+    """Steps bounds[0] to bounds[1] - 1 of the chunk of the clock, which `conclude` ends.
+
+    The bounds are traced, so that one program serves pieces of every length; the last piece of a
+    chunk goes to the step after its last one. The step itself is that of `chunk`.
+    """
+
+    def one(step: Array, carried: tuple[State, Trace]) -> tuple[State, Trace]:
+        state, trace = carried
+        state, seen = _step(functions, state, kept, member, key, controls, clock, step)
+        at = step - clock.start
+        return state, jax.tree.map(lambda steps, value: steps.at[at].set(value), trace, seen)
+
+    return jax.lax.fori_loop(*bounds, one, (state, trace))
+
+
+def conclude(
+    functions: MemberFunctions,
+    length: int,
+    state: State,
+    memory: Memory,
+    trace: Trace,
+    member: Any,
+    controls: Controls,
+    clock: Clock,
+) -> tuple[State, Memory, Report]:
+    """The end of a chunk whose steps have all run."""
+    steps = clock.start + jnp.arange(length + 1, dtype=jnp.int32)
     counted = (steps < clock.stop) & (trace.action <= SKIPPED) & jnp.isfinite(trace.loss)
     total = jnp.where(counted, trace.loss, 0).sum() / jnp.maximum(counted.sum(), 1)
     loss = jnp.where(counted.any(), total, jnp.inf)

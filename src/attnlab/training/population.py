@@ -1,9 +1,10 @@
 """The population trainer: many members in one compiled program, whatever they learn.
 
 A member is its weights, its own data and hyperparameters, and the key of its batches; the loss and
-the optimiser are written for one member and one step. Steps run in chunks inside of one program;
-between chunks the host reports progress, saves a checkpoint and reads what the guard did. The key
-of step t is fold_in(key, t), so nothing random depends on the chunks.
+the optimiser are written for one member and one step. Steps run in chunks, and chunks that take
+long in pieces (`pieces`); between two of them the host reports progress and saves a checkpoint, and
+after a chunk it reads what the guard did. The key of step t is fold_in(key, t), so nothing random
+depends on either.
 """
 
 import functools
@@ -18,19 +19,20 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from attnlab import arguments
-from attnlab.compiling import fast_options, jit_options
 from attnlab.errors import Stopped, UserError
 from attnlab.training.checkpoint import Checkpoint, Snapshot, as_checkpoint
 from attnlab.training.fingerprint import describe, fingerprint
 from attnlab.training.guard import traced
 from attnlab.training.history import History
-from attnlab.training.member import Memory, State, begin, chunk
+from attnlab.training.member import Memory, State, Trace, begin
 from attnlab.training.options import TrainingOptions
 from attnlab.training.outcome import Event, Trained, statuses
+from attnlab.training.pieces import Chunks, Reached, axis
 from attnlab.training.placement import first, mesh_of, over_members, place
 from attnlab.training.program import Clock, Loss, MemberFunctions, Optimiser
 
 Progress = Callable[[int, int, float], None]
+TRACE = {f"trace/{name}" for name in Trace._fields}  # the arrays of a chunk under way
 
 
 def member_keys(key: Array, members: int) -> Array:
@@ -48,6 +50,7 @@ def train(
     steps: int,
     options: TrainingOptions | None = None,
     progress: Progress | None = None,
+    reached: Callable[[int, int], None] | None = None,
     checkpoint: Checkpoint | Path | str | None = None,
     stop: Callable[[], bool] | None = None,
     devices: Sequence[Any] | None = None,
@@ -78,11 +81,14 @@ def train(
         Chunk, learning rate, score, clipping, averages, guard and replay.
     progress
         Called as `progress(step, steps, mean loss)` after every chunk.
+    reached
+        Called as `reached(step, steps)` after every piece of a chunk, before a snapshot is saved.
     checkpoint
         A path, or an object that keeps snapshots (`checkpoint.Checkpoint`). A run that was killed
         continues from the last snapshot, bit for bit; a snapshot of another run is refused.
     stop
-        Called between chunks. Where it returns True the run saves a snapshot and raises `Stopped`.
+        Called between pieces of chunks. Where it returns True the run saves a snapshot and raises
+        `Stopped`.
     devices
         Devices over which the members are sharded; None for the default device.
 
@@ -105,37 +111,44 @@ def train(
     mesh = mesh_of(devices)
     params, members, controls = (place(tree, mesh) for tree in (params, members, controls))
     keys = place(key, mesh, shared=not key.ndim)
-    state, memory = _begin(functions, mesh, params, members, keys)
-    history = History.empty(-(-steps // options.chunk), count, state.lowest.dtype)
+    chunks = Chunks(functions, options, mesh, members, keys, controls)
+    at = Reached(0, *_begin(functions, mesh, params, members, keys))
+    history = History.empty(-(-steps // options.chunk), count, at.state.lowest.dtype)
     held = None if keeper is None else keeper.load()
     if held is not None:
-        like = _saved(state, memory, key, history, count)
+        like = _saved(at, key, history, count)
+        if held.arrays.keys() >= TRACE:
+            like |= _under_way(0, first(chunks.empty_trace(at.state), count))
         tree = held.tree(like, configuration, str(keeper))
-        state, memory = (place(tree[name], mesh) for name in ("state", "memory"))
         arrays = {name: np.array(array) for name, array in tree["history"].items()}
         history = History(arrays, [Event.read(record) for record in held.notes])
+        parts = (place(tree.get(name), mesh) for name in ("state", "memory", "trace"))
+        at = Reached(int(tree.get("step", history.step)), *parts)
 
-    advance = _advance(options.fast_compile, jax.default_backend())
     while history.step < steps and history.active:
         start, end = history.step, min(history.step + options.chunk, steps)
         clock = Clock(*(np.int32(value) for value in (start, end, options.replay)))
-        state, memory, report = advance(
-            functions, options.chunk, mesh, state, memory, members, keys, controls, clock
-        )
-        report = jax.device_get(first(report, count))
-        history.record(report, end)
-        over = end == steps or not history.active
+        at = chunks.advance(at, clock)
+        report = None
+        if at.report is not None:
+            report = jax.device_get(first(at.report, count))
+            history.record(report, end)
+        over = history.step == steps or not history.active
         stopping = not over and stop is not None and stop()
+        if reached is not None:
+            reached(at.step, steps)
         if keeper is not None and (over or stopping or keeper.due(history.chunks)):
-            saved = jax.device_get(_saved(state, memory, key, history, count))
+            saved = _saved(at, key, history, count)
+            if at.trace is not None:
+                saved |= _under_way(at.step, first(at.trace, count))
             notes = [event.record() for event in history.events]
-            keeper.save(Snapshot.of(saved, configuration, notes))
-        if progress is not None:
+            keeper.save(Snapshot.of(jax.device_get(saved), configuration, notes))
+        if progress is not None and report is not None:
             seen = report.loss[np.isfinite(report.loss)]
             progress(end, steps, float(seen.mean()) if seen.size else math.inf)
         if stopping:
-            raise Stopped(end, steps, None if keeper is None else str(keeper))
-    return _trained(first(state, count), first(memory, count), history)
+            raise Stopped(at.step, steps, None if keeper is None else str(keeper))
+    return _trained(first(at.state, count), first(at.memory, count), history)
 
 
 def _trained(state: State, memory: Memory, history: History) -> Trained:
@@ -158,27 +171,7 @@ def _begin(functions, mesh, params, members, keys):
     def one(params, member, key):
         return begin(functions, params, member, key)
 
-    return over_members(one, mesh, (0, 0, _axis(keys)))(params, members, keys)
-
-
-def _chunk_of_all(functions, length, mesh, state, memory, members, keys, controls, clock):
-    def one(state, memory, member, controls, key, clock):
-        return chunk(functions, length, state, memory, member, key, controls, clock)
-
-    many = over_members(one, mesh, (0, 0, 0, 0, _axis(keys), None))
-    return many(state, memory, members, controls, keys, clock)
-
-
-@functools.cache
-def _advance(fast: bool, backend: str) -> Callable[..., Any]:
-    """A chunk of all members, compiled fast or with all optimisations."""
-    static = ("functions", "length", "mesh")
-    options = jit_options(fast_options(backend) if fast else None)
-    return jax.jit(_chunk_of_all, static_argnames=static, **options)
-
-
-def _axis(keys: Array) -> int | None:
-    return 0 if keys.ndim else None
+    return over_members(one, mesh, (0, 0, axis(keys)))(params, members, keys)
 
 
 def _count(params: PyTree, members: PyTree, key: Any) -> int:
@@ -220,10 +213,15 @@ def _configuration(
     }
 
 
-def _saved(state: PyTree, memory: PyTree, key: Array, history: History, count: int) -> PyTree:
+def _saved(at: Reached, key: Array, history: History, count: int) -> dict[str, PyTree]:
     return {
-        "state": first(state, count),
-        "memory": first(memory, count),
+        "state": first(at.state, count),
+        "memory": first(at.memory, count),
         "key": jax.random.key_data(key),
         "history": history.arrays,
     }
+
+
+def _under_way(step: int, trace: Trace) -> dict[str, PyTree]:
+    """What a snapshot inside of a chunk has beyond one between two chunks."""
+    return {"step": np.asarray(step, np.int64), "trace": trace}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -11,6 +13,7 @@ import numpy as np
 
 from attnlab.errors import UserError
 from attnlab.lab.cell import Outcome, seed_of
+from attnlab.lab.units import in_units
 from attnlab.lab.watch import watched
 from attnlab.linear.models.weights import DiagWeights, FullWeights
 from attnlab.linear.noise import NoiseLaw, parse_noise
@@ -108,7 +111,8 @@ def evaluation(config: FullEvaluation) -> Outcome[FullLossRow]:
     """Evaluate the shipped networks of one law."""
     law, held = config.noise, shipped_networks(config.noise, config.weights, config.recipe)
     depths = held.depths(law, config.recipe)
-    at, rows = evaluation_of(config), []
+    at = evaluation_of(config)
+    parts: list[Callable[[], list[FullLossRow]]] = []
     deepest = min(7, max(depths))
     for depth in depths:
         starts = held.seeds(law, depth, config.recipe)
@@ -129,8 +133,8 @@ def evaluation(config: FullEvaluation) -> Outcome[FullLossRow]:
             profile = config.profile == "every" or depth == deepest
             network = held.weights(law, depth, start, config.recipe)
             model = MODELS.get(config.recipe, "FULL")
-            rows += _losses(network, at, facts, profile=profile, model=model)
-    return Outcome(rows)
+            parts.append(partial(_losses, network, at, facts, profile=profile, model=model))
+    return Outcome(in_units("network", FullLossRow, parts))
 
 
 def _losses(

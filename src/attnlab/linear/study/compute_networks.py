@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 
 from attnlab.errors import UserError
-from attnlab.lab.cell import Outcome, seed_of
+from attnlab.lab.cell import Outcome, config_values, seed_of
+from attnlab.lab.units import Units, in_units
 from attnlab.linear.noise import parse_noise
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study.evaluation import Evaluation, MeanLoss, noise_levels, of_network
@@ -26,7 +30,10 @@ from attnlab.linear.study.questions_networks import (
 from attnlab.linear.study.rare_eigenvalues import SELDOM
 from attnlab.linear.study.table_1 import SEQUENCES
 from attnlab.linear.training.growth import GrowthEffort, TrainedDepth, grow
+from attnlab.linear.training.levenberg_marquardt import Diagnosis
+from attnlab.linear.training.starting_points import DiagonalFamily, empty_network
 from attnlab.linear.weights.shipped import ShippedNetworks, shipped
+from attnlab.stats.estimate import Estimate
 
 # Networks depend on these fields of a training cell in no way: the same networks are evaluated.
 TAIL = ("largest", "worst_share")
@@ -69,16 +76,33 @@ def training(config: Training) -> Outcome[TrainedLossRow]:
     at = evaluation_of(config)
     with jax.enable_x64(True):  # a key of more than 32 bits needs it, too
         key = jax.random.key(training_seed(config))
-        grown = grow(config.family, at.problem, key, config.depth, effort=effort_of(config))
-        rows, weights = [], {}
-        for each in grown:
+        units = Units("depth", config.depth)
+        rows = [TrainedLossRow(**values) for values in units.notes or ()]
+        weights = dict(units.arrays)
+
+        def evaluate(each: TrainedDepth) -> None:
             depth = each.weights.depth
             every = config.profile == "every" or depth == config.depth
             for name, part in vars(each.weights).items():
                 weights[f"{depth}/{name}"] = np.asarray(part)
             for found in of_network(each.weights, at, profile=every):
                 rows.append(TrainedLossRow(**columns(model, depth, found), **_progress(each)))
+            units.finish(lambda: ([config_values(row) for row in rows], weights))
+
+        trained = [_continued(config.family, weights, depth + 1) for depth in range(units.done)]
+        effort = effort_of(config)
+        grow(config.family, at.problem, key, config.depth, trained, effort, progress=evaluate)
     return Outcome(rows, weights)
+
+
+def _continued(
+    family: DiagonalFamily, weights: Mapping[str, np.ndarray], depth: int
+) -> TrainedDepth:
+    """A depth that an earlier sitting has trained and evaluated: growth needs its weights alone."""
+    kind = type(empty_network(family))
+    parts = {item.name: weights[f"{depth}/{item.name}"] for item in fields(kind)}
+    unknown = Estimate(math.nan)
+    return TrainedDepth(kind(**parts), unknown, unknown, 0, Diagnosis.NO_PROGRESS, 0, True)
 
 
 def _progress(trained: TrainedDepth) -> dict[str, Any]:
@@ -109,15 +133,18 @@ def reference(config: Reference) -> Outcome[AxisLossRow]:
         raise UserError(f"run must be one of {held.runs(law)}, got {config.run!r}.")
     own = held.runs(law) if config.run is None else [config.run]
     depths = sorted({depth for run in own for depth in held.depths(law, run)})
-    rows = []
     with jax.enable_x64(True):
         at = evaluation_of(config)
-        for depth in depths:
+
+        def losses(depth: int) -> list[AxisLossRow]:
             run = held.best_run(law, depth) if config.run is None else config.run
             every = config.profile == "every" or depth == depths[-1]
-            for found in of_network(held.weights(law, run, depth), at, profile=every):
-                rows.append(AxisLossRow(**columns("AXIS", depth, found), **tail(found)))
-    return Outcome(rows)
+            return [
+                AxisLossRow(**columns("AXIS", depth, found), **tail(found))
+                for found in of_network(held.weights(law, run, depth), at, profile=every)
+            ]
+
+        return Outcome(in_units("depth", AxisLossRow, [partial(losses, each) for each in depths]))
 
 
 def matrices(config: Matrices) -> Outcome[MatrixEntry]:

@@ -8,7 +8,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnlab.lab.cell import Outcome, seed_of
+from attnlab.lab.cell import Outcome, config_values, seed_of
+from attnlab.lab.units import Units
 from attnlab.linear.noise import Uniform
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study.questions_noiseless import (
@@ -57,8 +58,13 @@ def evaluations(config: NoiselessEvaluations) -> Outcome[NoiselessMean]:
         seed = seed_of(config, without=("part", "evaluations"))
         fits = _fitted(config, problem, seed, [cut / config.sequences for cut in CUTS])
     rng = np.random.default_rng(seed_of(config))
-    rows = []
-    for evaluation in range(config.evaluations):
+    units = Units("evaluation", config.evaluations)
+    rows: list[NoiselessMean] = []
+    if units.done:
+        state, held = units.notes
+        rng.bit_generator.state = state
+        rows += [NoiselessMean(**values) for values in held]
+    for evaluation in range(units.done, config.evaluations):
         X = rng.standard_normal((config.sequences, config.n, config.d))
         s = np.linalg.eigvalsh(X.transpose(0, 2, 1) @ X)
         both = rng.standard_normal(s.shape) * rng.standard_normal(s.shape)
@@ -68,6 +74,7 @@ def evaluations(config: NoiselessEvaluations) -> Outcome[NoiselessMean]:
                 residual = (missing_share(network, s) * both).sum(1)
                 mean = float(np.mean(np.square(residual)) / 2)
                 rows.append(NoiselessMean(network.depth, cut, evaluation, mean))
+        units.finish(lambda: ((rng.bit_generator.state, [config_values(row) for row in rows]), {}))
     return Outcome(rows)
 
 

@@ -6,7 +6,7 @@ accelerator has few programs; fits are launched together and waited for together
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,12 +82,22 @@ def run_fits(
     seed: int,
     prompts: RunPrompts,
     arrays: Arrays,
+    finished: Callable[[], object] = lambda: None,
 ) -> list[tuple[FitKey, EvaluatedFit]]:
-    """One run: fit and evaluate everything in the plan on the prompts that were drawn for it."""
-    fits, F = train_fits(problem, plan, ridges, seed, prompts, arrays)
+    """One run: fit and evaluate everything in the plan on the prompts that were drawn for it.
+
+    `finished` is called after each of the `parts_of_run`.
+    """
+    fits, F = train_fits(problem, plan, ridges, seed, prompts, arrays, finished)
     for kind in TESTED:
         _test(plan, fits, getattr(prompts, kind), F, kind, arrays)
+        finished()
     return [pair for of_family in fits for pair in of_family]
+
+
+def parts_of_run(plan: Plan) -> int:
+    """How many parts a run has: its blocks of prompts, its families by the kernel, its tests."""
+    return len(plan.blocks()) + sum(family.kept > 0 for family in plan.families) + len(TESTED)
 
 
 def train_fits(
@@ -97,16 +107,18 @@ def train_fits(
     seed: int,
     prompts: RunPrompts,
     arrays: Arrays,
+    finished: Callable[[], object] = lambda: None,
 ) -> tuple[list[list[tuple[FitKey, EvaluatedFit]]], Any]:
     """All fits by family, not yet evaluated, and F (None where no model has random features)."""
     F = arrays.weights(seed, problem.directions, plan.widest, prompts.t) if plan.widest else None
     fits = _Fits(plan, ridges, problem.d, arrays)
-    parts = _train_primal(plan, fits, prompts.train, F, seed, arrays)
+    parts = _train_primal(plan, fits, prompts.train, F, seed, arrays, finished)
     for i, family in enumerate(plan.families):
         if family.kept:
             kernel = RidgeKernel(arrays, parts[i], prompts.train.label, family.kept)
             _train_dual(plan, fits, i, kernel)
             parts[i] = []
+            finished()
     return fits.of_family, F
 
 
@@ -128,7 +140,13 @@ class _Fits:
 
 
 def _train_primal(
-    plan: Plan, fits: _Fits, prompts: Prompts, F: Any, seed: int, arrays: Arrays
+    plan: Plan,
+    fits: _Fits,
+    prompts: Prompts,
+    F: Any,
+    seed: int,
+    arrays: Arrays,
+    finished: Callable[[], object],
 ) -> list[list[Any]]:
     """Fit all with m <= n while the blocks pass, and return the rows that the others need."""
     systems = [RidgeSystem(arrays, f.primal) if f.primal else None for f in plan.families]
@@ -157,6 +175,7 @@ def _train_primal(
                     if system is not None and m <= stop
                 ]
             )
+        finished()
     return parts
 
 

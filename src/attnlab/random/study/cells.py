@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from attnlab import arguments
 from attnlab.lab.cell import CellKind, Outcome, Tolerance, seed_of
 from attnlab.lab.needs import Needs
+from attnlab.lab.units import Units
 from attnlab.random.models import Model
 from attnlab.random.models.linear_attention import LinearAttention
 from attnlab.random.models.transformer import EquivalentModel, RandomTransformer
@@ -92,6 +93,8 @@ def run_panel(config: Run) -> Outcome[Fitted]:
             test=config.test,
             rescale=config.rescale,
             arrays=best_arrays(),
+            # Sums of squares of all features take gigabytes: a run that is stopped begins again.
+            part=lambda total: Units("part", total, kept=False).finish,
         )
     return Outcome([_fitted(point) for point in points])
 
