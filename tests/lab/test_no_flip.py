@@ -6,7 +6,7 @@
 import pytest
 
 from attnlab.lab.catalog import load_study
-from attnlab.lab.ledger import ledger
+from attnlab.lab.ledger import NOT_COMPUTED, ledger
 from tests.lab import quick_runs
 from tests.lab.statement_checks import check_no_flip
 
@@ -22,4 +22,6 @@ def test_the_recorded_run_is_of_this_version_of_the_study(name):
     study = load_study(name)
     entries = ledger(study, quick_runs.load(study))
     assert not any(entry.broken for entry in entries)
+    missing = [entry.id for entry in entries if entry.measured == NOT_COMPUTED]
+    assert not missing, "record the run again"
     assert sum(entry.decided for entry in entries) > len(entries) / 3, "record the run again"

@@ -35,8 +35,8 @@ def _better(view: View) -> Judgement:
     own = _against_own(view)
     chance = normal_threshold(1) * math.sqrt(0.25 / max(len(known), 1))
     most = below >= (0.5 + chance) * len(known)
-    verdict: Verdict = UNDECIDED if unclear else "holds"
-    if higher or not most:
+    verdict: Verdict = UNDECIDED if unclear or not most else "holds"
+    if higher or below + len(unclear) <= len(cells) / 2:
         verdict = "fails"
     return Judgement(
         verdict,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy import special
 
 from attnlab.rank.study.random_inputs import D, N, points_of_sphere
 
@@ -72,6 +71,8 @@ def _diagonal(rng: np.random.Generator) -> float:
     E over k of sgn(x.k) sgn(x'.k) is (2/pi) asin(x.x'), a function of x.x' alone, so that every
     harmonic of degree l is an eigenfunction. The kernel of heads is the product of two such.
     """
+    from scipy import special
+
     from attnlab.maths.harmonics import coefficient, gegenbauer
 
     # In the angle asin(t) the integrand is smooth and has the density cos^(d-2).
