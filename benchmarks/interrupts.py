@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from attnlab.cli.interrupts import CODES, SENTENCE
+from attnlab.cli.interrupts import CODES
 from attnlab.lab.store import Store
 
 NUMBER = 50
@@ -50,7 +50,7 @@ def interrupted(number: int, folder: Path) -> tuple[str, float]:
     seconds = time.perf_counter() - start
     if process.returncode != CODES[sent]:
         return f"exit code {process.returncode} after {sent.name}", seconds
-    if said != f"{SENTENCE}\n":
+    if not said.startswith("attnlab: interrupted") or said.count("\n") != 1:
         return f"said {said[-300:]!r}", seconds
     return "as promised", seconds
 
