@@ -88,3 +88,19 @@ def double_precision() -> Iterator[None]:
     """float64, and a rank that grows silently is an error."""
     with in_double_precision():
         yield
+
+
+@pytest.fixture
+def compilations() -> Iterator[list[str]]:
+    """The names of what XLA compiles from here on."""
+    import jax  # after the flags above are set
+
+    names: list[str] = []
+
+    def listen(name: str, *_, **__) -> None:
+        if name == "/jax/core/compile/backend_compile_duration":
+            names.append(name)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    yield names
+    jax.monitoring.unregister_event_duration_listener(listen)

@@ -1,5 +1,4 @@
 import math
-from collections.abc import Iterator
 
 import jax
 import jax.numpy as jnp
@@ -155,20 +154,6 @@ def test_single_precision_has_the_same_loss(seed):
     predictor = predictors.ConstRidge(jnp.array(25 / 3, "float32"))
     values = losses(predictor, U5, jax.random.key(seed), SAMPLES, dtype="float32")
     assert near(Estimate.of(values), 0.3614, 6e-4)
-
-
-@pytest.fixture
-def compilations() -> Iterator[list[str]]:
-    """The names of what XLA compiles from here on."""
-    names = []
-
-    def listen(name: str, *_, **__) -> None:
-        if name == "/jax/core/compile/backend_compile_duration":
-            names.append(name)
-
-    jax.monitoring.register_event_duration_secs_listener(listen)
-    yield names
-    jax.monitoring.unregister_event_duration_listener(listen)
 
 
 def test_new_weights_a_new_key_and_a_new_sigma_compile_nothing(compilations, monkeypatch):

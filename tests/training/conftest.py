@@ -20,17 +20,3 @@ def quick_compilation() -> Iterator[None]:
         yield
     compiling.fast_options.cache_clear()
     jax.config.update(name, before)
-
-
-@pytest.fixture
-def compilations() -> Iterator[list[str]]:
-    """The names of what XLA compiles from here on."""
-    names = []
-
-    def listen(name: str, *_, **__) -> None:
-        if name == "/jax/core/compile/backend_compile_duration":
-            names.append(name)
-
-    jax.monitoring.register_event_duration_secs_listener(listen)
-    yield names
-    jax.monitoring.unregister_event_duration_listener(listen)

@@ -92,7 +92,7 @@ class ShippedRun:
         """The day on which the last of it was started."""
         return self.where(self.keys)[1]
 
-    @property
+    @functools.cached_property
     def keys(self) -> set[str]:
         """Its cells, without the companions."""
         return {key for each in self.sources for key in each.seconds} - {*self.companions}
