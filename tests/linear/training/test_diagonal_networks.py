@@ -11,9 +11,10 @@ from attnlab.linear.models.transformer import final_weights
 from attnlab.linear.models.weights import DiagWeights
 from attnlab.linear.noise import Uniform
 from attnlab.linear.problem import NoisyRegression
-from attnlab.linear.training import diagonal_networks, full_networks
+from attnlab.linear.training import diagonal_networks, full_loss
 from attnlab.linear.training.diagonal_networks import as_full, start_near, train_diagonal
-from attnlab.linear.training.full_networks import FullRecipe, mean_loss
+from attnlab.linear.training.full_loss import mean_loss
+from attnlab.linear.training.full_networks import FullRecipe
 from tests.linear.kernels.cuda_on_host import needs_compiler, own_cache
 
 __all__ = ["own_cache"]
@@ -72,10 +73,11 @@ def test_networks_stay_in_their_family_and_learn():
 def test_the_fused_kernel_trains_the_same_diagonal_networks(monkeypatch):
     plain, _ = plainly_trained()
     monkeypatch.setattr(compiled, "available", lambda: True)
+    monkeypatch.setattr(full_loss.gram_native, "serves", lambda *given: False)
     used = []
-    kernel = full_networks.gram_cuda.loss_and_gradient
+    kernel = full_loss.gram_cuda.loss_and_gradient
     monkeypatch.setattr(
-        full_networks.gram_cuda,
+        full_loss.gram_cuda,
         "loss_and_gradient",
         lambda *given: used.append(1) or kernel(*given),
     )

@@ -9,12 +9,12 @@ from attnlab.errors import Stopped
 from attnlab.linear.kernels.cuda import compiled
 from attnlab.linear.noise import Categorical, Uniform
 from attnlab.linear.problem import NoisyRegression
-from attnlab.linear.training import full_networks
+from attnlab.linear.training import full_loss
+from attnlab.linear.training.full_loss import mean_loss
 from attnlab.linear.training.full_networks import (
     FullRecipe,
     evaluate,
     loss_tail,
-    mean_loss,
     start,
     train_full,
 )
@@ -61,10 +61,11 @@ def test_a_member_does_not_depend_on_the_laws_that_are_trained_with_it():
 def test_the_fused_kernel_trains_the_same_networks(monkeypatch):
     plain = train_full(PROBLEM, LAWS, 2, RECIPE, **SIZES)
     monkeypatch.setattr(compiled, "available", lambda: True)
+    monkeypatch.setattr(full_loss.gram_native, "serves", lambda *given: False)
     used = []
-    kernel = full_networks.gram_cuda.loss_and_gradient
+    kernel = full_loss.gram_cuda.loss_and_gradient
     monkeypatch.setattr(
-        full_networks.gram_cuda,
+        full_loss.gram_cuda,
         "loss_and_gradient",
         lambda *given: used.append(1) or kernel(*given),
     )
@@ -83,7 +84,7 @@ def test_an_overflow_counts_as_a_large_loss_and_has_no_gradient():
     G, targets = sequences(0)
     weights = jax.tree.map(lambda part: 1e30 + part[0], start(LAWS, 1, 2, 3, 0.1))
     loss, gradient = jax.value_and_grad(mean_loss)(weights, G, targets)
-    assert loss == np.float32(full_networks.OVERFLOW)
+    assert loss == np.float32(full_loss.OVERFLOW)
     assert not np.isfinite(np.asarray(gradient.P)).any()
 
 

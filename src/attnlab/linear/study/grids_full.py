@@ -55,6 +55,7 @@ RECIPE_DIGESTS: dict[str, str] = {
 }
 STARTS = 5
 STEPS = 200_000  # the paper's
+LAW_BY_LAW = 5  # layers from which every law is a cell, which a processor trains in half an hour
 NEAR_DIAG = (4, 7), 70_000  # depths of FULL that starts near DIAG, and its steps
 RECIPE_DEPTH = 4  # of the networks that the paper's recipe trains, on U(0,5)
 HEAT_MAP = grids.TWO, 4  # Figure 4 shows four layers on {1, 3}
@@ -100,7 +101,8 @@ def trained(scale: Scale, seed: int) -> list[Cell]:
         return []
     every, (near, steps) = " ".join(LAWS), NEAR_DIAG
     return [
-        *(_training(every, depth, seed) for depth in DEPTHS),
+        *(_training(every, depth, seed) for depth in DEPTHS if depth < LAW_BY_LAW),
+        *(_training(law, depth, seed) for depth in DEPTHS if depth >= LAW_BY_LAW for law in LAWS),
         _training(grids.U5, DEPTHS[-1] + 1, seed),
         *(
             _training(grids.U5, RECIPE_DEPTH, seed, recipe=recipe)

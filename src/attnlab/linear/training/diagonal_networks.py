@@ -20,10 +20,9 @@ from attnlab.linear.models.weights import DiagWeights, FullWeights, on_host
 from attnlab.linear.noise import Fixed, NoiseLaw
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.training.batches import NoiseTable
+from attnlab.linear.training.full_loss import FullLoss, HeldOutLoss
 from attnlab.linear.training.full_networks import (
-    FullLoss,
     FullRecipe,
-    HeldOutLoss,
     equal_members,
     options_of,
     starting_keys,

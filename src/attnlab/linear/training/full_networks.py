@@ -2,9 +2,8 @@
 
 Source: Vladymyrov et al. (arXiv 2402.14180), which trains by Adam at rate 1e-4 with 2,048 sequences
 per step for 200,000 steps, and names neither the weights at the start nor any clipping. The loss
-here is 1/2 ||w^L - w||^2, the mean of the paper's loss over the query, so that its gradient has the
-same expectation. All members of a population have the same inputs and differ in the noise, as in
-`batches`; on a GPU with nvcc a step is the fused kernel of `attnlab.linear.kernels.gram_cuda`.
+is that of `full_loss`. All members of a population have the same inputs and differ in the noise, as
+in `batches`.
 
 A deep network overflows on rare sequences. An update that is not finite is skipped, and of each
 member the weights with the least loss on held-out sequences at the end of a chunk are kept.
@@ -22,14 +21,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from attnlab import arguments
-from attnlab.linear.kernels import gram_cuda
-from attnlab.linear.kernels.cuda import compiled
 from attnlab.linear.models.transformer import final_weights
 from attnlab.linear.models.weights import FullWeights
 from attnlab.linear.noise import Fixed, NoiseLaw
 from attnlab.linear.problem import NoisyRegression
-from attnlab.linear.training.batches import draw_batch, noise_tables, with_noise
+from attnlab.linear.training.batches import noise_tables
 from attnlab.linear.training.fixed_sample import draw
+from attnlab.linear.training.full_loss import FullLoss, HeldOutLoss
 from attnlab.linear.training.recipes import RegressionMember, small_random
 from attnlab.training.guard import Guard
 from attnlab.training.options import TrainingOptions
@@ -37,7 +35,6 @@ from attnlab.training.outcome import Trained
 from attnlab.training.population import train
 from attnlab.training.schedule import Betas, Schedule, adam, scheduled_rate
 
-OVERFLOW = 1e30  # what a loss that is not finite counts as: float32 can still add such numbers
 WORST = 1e-3  # the share of sequences that is left out of the body of a loss
 STEADY = 0.05  # of the mean, the largest standard error without a heavy tail
 EVALUATION_SEED = 1_000_003  # of the sequences of `evaluate`, which no training uses
@@ -86,89 +83,6 @@ RECIPES = {
 def recipe_of(name: str) -> FullRecipe:
     """The recipe of this name; "paper-gd++" and "paper-diag" are "paper", all else "clipped"."""
     return RECIPES["paper" if name.startswith("paper") else "clipped"]
-
-
-@dataclass(frozen=True)
-class FullLoss:
-    """The mean of 1/2 ||w^L - w||^2 over a batch drawn from one key, with the member's noise."""
-
-    problem: NoisyRegression
-    batch: int
-
-    def __call__(
-        self, weights: FullWeights, key: Any, member: RegressionMember
-    ) -> Float[Array, ""]:
-        drawn = draw_batch(self.problem, key, self.batch, weights.P.dtype)
-
-        def noisy(G: Array, w: Array, u: Array) -> Array:
-            return with_noise(G, w, member.noise.quantile(u))
-
-        return mean_loss(weights, jax.vmap(noisy)(drawn.G, drawn.w, drawn.u), drawn.w)
-
-
-@dataclass(frozen=True)
-class HeldOutLoss:
-    """The loss of one member on sequences that are the same at every evaluation."""
-
-    problem: NoisyRegression
-    samples: int
-    seed: int = 0
-
-    def __call__(self, weights: FullWeights, member: RegressionMember) -> Float[Array, ""]:
-        # With a constant key the compiler would draw the sequences itself, which is slow.
-        hidden = jax.lax.optimization_barrier(jax.random.key_data(jax.random.key(self.seed)))
-        key = jax.random.wrap_key_data(hidden)
-        return FullLoss(self.problem, self.samples)(weights, key, member)
-
-
-@jax.custom_vjp
-def mean_loss(
-    weights: FullWeights, G: Float[Array, "batch p p"], targets: Float[Array, "batch d"]
-) -> Float[Array, ""]:
-    """The mean of 1/2 ||w^L(G) - target||^2; `OVERFLOW` where it is not finite.
-
-    Its gradient is NaN there, so that the trainer skips the update.
-    """
-    return _forward(weights, G, targets)[0]
-
-
-def _forward(weights: FullWeights, G: Array, targets: Array) -> tuple[Array, FullWeights]:
-    loss, gradient = _loss_and_gradient(weights, G, targets)
-    finite = jnp.isfinite(loss)
-    gradient = jax.tree.map(lambda part: jnp.where(finite, part, jnp.nan), gradient)
-    return jnp.where(finite, loss, OVERFLOW).astype(loss.dtype), gradient
-
-
-def _backward(gradient: FullWeights, cotangent: Array) -> tuple[FullWeights, None, None]:
-    return jax.tree.map(lambda part: cotangent * part, gradient), None, None
-
-
-mean_loss.defvjp(_forward, _backward)
-
-
-def _plain(weights: FullWeights, G: Array, targets: Array) -> tuple[Array, FullWeights]:
-    def loss(weights: FullWeights) -> Array:
-        w = jax.vmap(final_weights, (None, 0))(weights, G)
-        return jnp.square(w - targets).sum(1).mean() / 2
-
-    return jax.value_and_grad(loss)(weights)
-
-
-_loss_and_gradient = jax.custom_batching.custom_vmap(_plain)
-
-
-@_loss_and_gradient.def_vmap
-def _of_population(
-    size: int, batched: Any, weights: FullWeights, G: Array, targets: Array
-) -> tuple[Any, Any]:
-    def own(part: Array, is_own: bool) -> Array:
-        return part if is_own else jnp.broadcast_to(part, (size, *part.shape))
-
-    weights, G, targets = jax.tree.map(own, (weights, G, targets), tuple(batched))
-    fused = compiled.available() and weights.P.shape[2] == 1
-    together = gram_cuda.loss_and_gradient if fused else jax.vmap(_plain)
-    found = together(weights, G, targets)
-    return found, jax.tree.map(lambda _: True, found)
 
 
 def start(laws: Sequence[NoiseLaw], seeds: int, depth: int, d: int, scale: float) -> FullWeights:

@@ -1,26 +1,20 @@
-"""Compiles the CUDA sources of this folder on the machine that runs them, and keeps the result.
+"""The CUDA sources of this folder as functions that JAX can call.
 
 A source is compiled by nvcc, which a CUDA toolkit brings, for one size and one precision. Without
-nvcc or without a GPU the callers compute the same in plain JAX. For tests a C++ compiler turns the
-same source into a loop on the CPU. Compiled libraries are kept in the user's cache folder, under a
-hash of everything that they depend on.
+nvcc or without a GPU the callers compute the same in another way. For tests a C++ compiler turns
+the same source into a loop on the CPU.
 """
 
 import ctypes
-import hashlib
 import shutil
-import subprocess
-import tempfile
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import jax
-import jaxlib.version
 import numpy as np
 
-from attnlab.errors import UserError
-from attnlab.files import cache_folder
+from attnlab.linear.kernels.compiled import library
 
 FOLDER = Path(__file__).parent
 REAL = {"float32": "F32", "float64": "F64"}
@@ -41,30 +35,7 @@ def target(source: str, symbol: str, dtype: Any, **sizes: int) -> str:
     given = {**sizes, "REAL": REAL[np.dtype(dtype).name]}
     constants = [f"-D{name}={value}" for name, value in sorted(given.items())]
     name = "_".join([symbol, *(constant[2:] for constant in constants)])
-    function = ctypes.CDLL(str(_library(source, (*command, *constants))))[symbol]
+    function = ctypes.CDLL(str(library(FOLDER, source, (*command, *constants))))[symbol]
     platform = "CUDA" if on_gpu else "cpu"
     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(function), platform=platform)
     return name
-
-
-def _library(source: str, command: tuple[str, ...]) -> Path:
-    texts = [path.read_bytes() for path in sorted(FOLDER.glob("*.cu*"))]
-    options = "\0".join([source, *command, jaxlib.version.__version__]).encode()
-    digest = hashlib.sha256(b"\0".join([options, *texts])).hexdigest()[:32]
-    cache = cache_folder()
-    library = cache / f"{digest}.so"
-    if library.exists():
-        return library
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache) as folder:
-        new = Path(folder) / "new.so"
-        inputs = ["-I", jax.ffi.include_dir(), str(FOLDER / source), "-o", str(new)]
-        try:
-            done = subprocess.run([*command, *inputs], capture_output=True, text=True, check=False)
-        except OSError as error:
-            raise UserError(f"The kernels need the compiler {command[0]}: {error}.") from None
-        if done.returncode:
-            last = (done.stderr.strip() or "no message").splitlines()[-1]
-            raise UserError(f"{command[0]} could not compile {source}: {last}")
-        new.replace(library)
-    return library

@@ -1,0 +1,1 @@
+"""C++ kernels for processors, compiled on the machine that runs them."""
