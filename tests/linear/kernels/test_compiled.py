@@ -24,8 +24,8 @@ def test_a_source_is_compiled_once(monkeypatch):
 
 @needs_compiler
 def test_what_the_compiler_says_is_told():
+    too_wide = (*compiled.HOST, "-DSIDE=17", "-DREAL=F32")
     with pytest.raises(UserError, match=r"^c\+\+ could not compile full_network\.cu: "):
-        too_wide = (*compiled.HOST, "-DSIDE=17", "-DREAL=F32")
         compiling.library(compiled.FOLDER, "full_network.cu", too_wide)
 
 

@@ -24,8 +24,8 @@ PROBLEM = NoisyRegression(4, 9)
 ROUNDING = 1e-4  # relative: float32 and thousands of terms
 
 
-def population(seed, depth, d, members=len(LAWS), scale=0.02):
-    shape = (members, depth, 1, d + 1, d + 1)
+def population(seed, depth, d, scale=0.02):
+    shape = (len(LAWS), depth, 1, d + 1, d + 1)
     P, Q = np.random.default_rng(seed).standard_normal((2, *shape)) * scale
     return jax.vmap(FullWeights)(jnp.asarray(P, jnp.float32), jnp.asarray(Q, jnp.float32))
 
