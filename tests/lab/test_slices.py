@@ -31,7 +31,12 @@ class Row:
 kind = CellKind("product", Config, Row, lambda config: Row(config.x * config.scale))
 swept = CellKind("swept_product", Config, Row, lambda config: Row(config.x))
 SWEEP = swept.sweep([Config(7), Config(8)])
-CONFIGS = [Config(1), Config(2), Config(2, 0.5, "steep"), Config(3, deep=True, limit=4)]
+CONFIGS = [
+    Config(1),
+    Config(2),
+    Config(2, 0.5, "steep"),
+    Config(3, law="levels:1,3", deep=True, limit=4),
+]
 study = Study(
     "sliced", "", "", "", (kind, swept), lambda s, seed: [*map(kind, CONFIGS), SWEEP], (), ()
 )
@@ -45,6 +50,7 @@ study = Study(
         ("product:x=2,scale=1", [CONFIGS[1]]),
         ("product:law=steep", [CONFIGS[2]]),
         ("product:deep=true", [CONFIGS[3]]),
+        ("product:law=levels:1,3,x=3", [CONFIGS[3]]),
         ("product:limit=none, x=1", [CONFIGS[0]]),
         ("product:x=9", []),
     ],

@@ -7,6 +7,7 @@ rank_encoder:layers=1,N=16` computes these of its cells and leaves the others fo
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from attnlab.lab.cell import AnyCell, CellKind, column_types, config_values
 from attnlab.lab.study import Study
 
 Value = bool | int | float | str | None
+NEXT_NAME = re.compile(r",(?=[^,=]+=)")  # a comma before a name; others belong to a value
 WORDS = {"true": True, "yes": True, "false": False, "no": False}
 
 
@@ -53,7 +55,7 @@ def _read(text: str, kinds: dict[str, CellKind]) -> Slice:
             f"--cells needs a kind of cell, got {name!r}; {did_you_mean(name, kinds, 3)}"
             "'attnlab run' lists them all."
         )
-    pairs = rest.split(",") if colon else []
+    pairs = NEXT_NAME.split(rest) if colon else []
     return Slice(name, tuple(_condition(pair, kinds[name]) for pair in pairs))
 
 
