@@ -149,6 +149,26 @@ def test_a_cell_that_fails_on_its_own_account_is_no_mistake_of_the_user(main, mo
     assert re.fullmatch(r"attnlab: RuntimeError: asked to fail \(__init__\.py:\d+\)\n", ended.err)
 
 
+@pytest.mark.parametrize("workers", [(), ("--workers", "2")])
+def test_a_refused_cell_is_exit_code_2_and_all_others_are_stored(attnlab, workers):
+    run = attnlab("reproduce", "toy", "--no-report", *workers, TOY_LARGE="3")
+    assert run.returncode == 2
+    assert run.stderr == "attnlab: 1 cell was refused, named above; all others are stored.\n"
+    assert "toy_square(x=3, shift=0.0): The numbers of toy_square need 1,000,000 GB" in run.stdout
+    assert "31 computed" in run.stdout
+    again = attnlab("reproduce", "toy", "--no-report")
+    assert again.returncode == 0
+    assert "31 from the store, 1 computed" in again.stdout
+
+
+def test_a_failure_beside_a_refusal_is_exit_code_1(main, monkeypatch):
+    monkeypatch.setenv("TOY_LARGE", "3")
+    monkeypatch.setenv("TOY_FAIL", "4")
+    ended = main("reproduce", "toy", "--no-report")
+    assert ended.code == 1
+    assert ended.err == "attnlab: 2 cells failed, named above; all others are stored.\n"
+
+
 def test_the_version_is_that_of_the_package(attnlab):
     from importlib.metadata import version
 

@@ -12,6 +12,7 @@ from tyro.conf import Positional, arg
 from attnlab.cli.claims import refuse_broken
 from attnlab.cli.options import OfScale
 from attnlab.errors import AttnlabError, UserError
+from attnlab.report.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,8 +148,15 @@ def name_report(index: Path, console: Console) -> None:
 
 
 def refuse_failed(summaries: list[Summary]) -> None:
-    """Raise if cells failed; they were named in the summary."""
-    failed = sum(len(summary.failed) for summary in summaries)
-    if failed:
-        cells = "1 cell" if failed == 1 else f"{failed} cells"
-        raise AttnlabError(f"{cells} failed, named above; all others are stored.")
+    """Raise if cells failed; they were named in the summary.
+
+    Where every one of them was refused, for want of memory or for its configuration, no work went
+    wrong: the user can ask for less, or ask another machine.
+    """
+    errors = [error for summary in summaries for _, error in summary.failed]
+    if not errors:
+        return
+    cells, rest = counted(len(errors), "cell"), "named above; all others are stored."
+    if all(isinstance(error, UserError) for error in errors):
+        raise UserError(f"{cells} {'was' if len(errors) == 1 else 'were'} refused, {rest}")
+    raise AttnlabError(f"{cells} failed, {rest}")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Device = Literal["cpu", "gpu", "any"]
+ROW = 2500.0  # bytes of a row: as an object, as a record of the part, and in its columns
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import sys
 import threading
 from collections.abc import Generator
 
-from attnlab.errors import UserError
 from attnlab.lab.cell import AnyCell
 from attnlab.lab.needs import Needs
 from attnlab.memory import LITTLE, available_device_memory, available_memory, require_memory
@@ -26,7 +25,7 @@ def needs_of(cell: AnyCell) -> Needs:
         return Needs()
     try:
         found = [cell.kind.needs(point.config) for point in cell.points]
-    except UserError:
+    except (ValueError, ArithmeticError):
         return Needs()
     return max(found, key=lambda needs: (needs.host_bytes, needs.device_bytes), default=Needs())
 

@@ -20,6 +20,9 @@ from attnlab.random.problem import SingleIndexRegression
 from attnlab.random.prompts import rescaled
 from attnlab.stats.estimate import Estimate
 
+DIRECTIONS = 64
+GROUPS = 8  # of directions, at most
+
 
 @dataclass(frozen=True)
 class Gaussianity:
@@ -43,10 +46,21 @@ class Gaussianity:
     floor: float
 
 
+def memory_of_pre_activations(
+    problem: SingleIndexRegression, prompts: int, directions: int = DIRECTIONS
+) -> float:
+    """Bytes of the prompts and directions of `pre_activations`; `joint_with_index` takes less."""
+    return _memory(problem, prompts, _per_group(directions))
+
+
+def _per_group(directions: int) -> int:
+    return -(-directions // min(directions, GROUPS))
+
+
 def pre_activations(
     problem: SingleIndexRegression,
     *,
-    directions: int = 64,
+    directions: int = DIRECTIONS,
     prompts: int = 4000,
     seed: int = 0,
     rescale: bool = False,
@@ -68,16 +82,16 @@ def pre_activations(
     """
     directions = arguments.integer("directions", directions, 2)
     prompts = arguments.integer("prompts", prompts, 10)
-    _require_memory(problem, prompts, -(-directions // min(directions, 8)))
+    _require_memory(problem, prompts, _per_group(directions))
     kolmogorovs, kurtoses, variances = [], [], []
-    groups = min(directions, 8)
+    groups = min(directions, GROUPS)
     for group in range(groups):
         own = int(np.random.SeedSequence([seed, group]).generate_state(1)[0])
         drawn = problem.all_prompts(prompts, seed=own, tasks="pool", split="train")
         t = float(drawn.square_norms().mean())
         drawn = rescaled(drawn, t) if rescale else drawn
         variances.append(float(np.var(drawn.square_norms() / t)))
-        F = random_weights(own, problem.directions, -(-directions // groups), np.float64)
+        F = random_weights(own, problem.directions, _per_group(directions), np.float64)
         u = _products(drawn.query, drawn.memory, F) / math.sqrt(t)
         kolmogorovs.append(float(np.mean([kolmogorov(column) for column in u.T])))
         kurtoses.append(float(np.mean(u**4) / np.mean(u**2) ** 2 - 3))
@@ -144,10 +158,14 @@ def kolmogorov(values: Float[np.ndarray, " n"]) -> float:
     return float(max((steps - law).max(), (law - steps + 1 / n).max()))
 
 
-def _require_memory(problem: SingleIndexRegression, prompts: int, directions: int) -> None:
+def _memory(problem: SingleIndexRegression, prompts: int, directions: int) -> float:
     """F in float32 and in the order that the product needs, and the products before their sum."""
     products = 8.0 * directions * (2 * problem.directions + prompts * (problem.d + 1))
-    needed = problem.memory_needed(prompts) + products
+    return problem.memory_needed(prompts) + products
+
+
+def _require_memory(problem: SingleIndexRegression, prompts: int, directions: int) -> None:
+    needed = _memory(problem, prompts, directions)
     require_memory("The prompts and directions", needed, "d, the context length, tasks or prompts")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from typing import Protocol
 
 from attnlab import arguments
 from attnlab.lab.cell import CellKind, Outcome, Tolerance, seed_of
@@ -28,7 +29,7 @@ from attnlab.random.simulation import simulate
 from attnlab.random.study import panels
 from attnlab.random.study.panels import PanelName, TargetName
 from attnlab.random.theory.error_point import ErrorPoint
-from attnlab.random.theory.law import law, refined
+from attnlab.random.theory.law import law, refined, refined_memory
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,22 @@ def _is_refined(model: Model, panel: PanelName) -> bool:
     )
 
 
-def problem_of(config: Run | Laws) -> SingleIndexRegression:
+class OfProblem(Protocol):
+    """What a configuration says of the problem that it is about."""
+
+    @property
+    def d(self) -> int: ...
+    @property
+    def length(self) -> int: ...
+    @property
+    def tasks(self) -> int: ...
+    @property
+    def target(self) -> TargetName: ...
+    @property
+    def noise(self) -> float: ...
+
+
+def problem_of(config: OfProblem) -> SingleIndexRegression:
     """The problem that a configuration describes."""
     target = arguments.one_of("target", config.target, panels.TARGETS)
     return SingleIndexRegression(config.d, config.length, config.tasks, target, config.noise)
@@ -221,6 +237,12 @@ def needs_of_run(config: Run) -> Needs:
     return Needs(needed(Host.block), needed(Accelerator.block), "d, length, tasks or test")
 
 
+def needs_of_laws(config: Laws) -> Needs:
+    """The prompts over which the refinement takes its averages."""
+    needed = refined_memory(problem_of(config), config.prompts)
+    return Needs(needed, reduce="d, length, tasks or prompts")
+
+
 # Version 2: the random numbers are the same on every device (Philox, seeds by `seed_of`).
 # Features are in float32, and a fit magnifies their rounding by its condition number.
 run = CellKind(
@@ -233,4 +255,4 @@ run = CellKind(
     needs=needs_of_run,
     tolerance=Tolerance(1e-3, 1e-7),
 )
-laws = CellKind("random_law", Laws, LawPoint, run_laws, version=2)
+laws = CellKind("random_law", Laws, LawPoint, run_laws, version=2, needs=needs_of_laws)

@@ -9,12 +9,14 @@ import numpy as np
 
 from attnlab import arguments
 from attnlab.lab.cell import CellKind, Outcome, Tolerance, seed_of
+from attnlab.lab.needs import Needs
 from attnlab.maths.hermite import hermite_series
 from attnlab.memory import require_memory
 from attnlab.random import gaussianity
 from attnlab.random.models.linear_attention import FullAttention
 from attnlab.random.problem import SingleIndexRegression
-from attnlab.random.study import law_numbers, panels
+from attnlab.random.study import law_numbers
+from attnlab.random.study.cells import problem_of
 from attnlab.random.study.panels import TargetName
 
 
@@ -56,11 +58,15 @@ class DistanceFound:
     floor: float
 
 
+def needs_of_distance(config: Distance) -> Needs:
+    """The prompts of one group, and their products with its directions."""
+    needed = gaussianity.memory_of_pre_activations(problem_of(config), config.prompts)
+    return Needs(needed, reduce="d, length, tasks or prompts")
+
+
 def run_distance(config: Distance) -> Outcome[DistanceFound]:
     """Lemma 1 as drawn and at equal norms, and Corollary 2."""
-    target = arguments.one_of("target", config.target, panels.TARGETS)
-    problem = SingleIndexRegression(config.d, config.length, config.tasks, target, config.noise)
-    seed, prompts = seed_of(config), config.prompts
+    problem, seed, prompts = problem_of(config), seed_of(config), config.prompts
     found = {
         "lemma-1": gaussianity.pre_activations(problem, prompts=prompts, seed=seed),
         "rescaled": gaussianity.pre_activations(problem, prompts=prompts, seed=seed, rescale=True),
@@ -107,14 +113,20 @@ class ReductionFound:
     hermite_error: float  # largest deviation from the published coefficients
 
 
+def needs_of_reduction(config: Reduction) -> Needs:
+    """Key, query, value and two products of them, vec H, and six arrays like the tokens."""
+    d, prompts = config.d, config.prompts
+    needed = 8.0 * (d + 1) * ((5 + prompts) * (d + 1) + 6 * prompts * (config.length + 1))
+    return Needs(needed, reduce="d, length or prompts")
+
+
 def run_reduction(config: Reduction) -> ReductionFound:
     """Answer the same prompts by full attention and by <Gamma, H>."""
-    length, prompts = config.length, arguments.integer("prompts", config.prompts, 1)
-    problem = SingleIndexRegression(config.d, length, None, "relu")
+    prompts = arguments.integer("prompts", config.prompts, 1)
+    problem = SingleIndexRegression(config.d, config.length, None, "relu")
     d, seed = problem.d, seed_of(config)
-    # Key, query and value matrices, two products of them, vec H, and six arrays like the tokens.
-    needed = 8.0 * (d + 1) * ((5 + prompts) * (d + 1) + 6 * prompts * (length + 1))
-    require_memory("The prompts and weights", needed, "d, length or prompts")
+    needs = needs_of_reduction(config)
+    require_memory("The prompts and weights", needs.host_bytes, needs.reduce)
     rng = np.random.default_rng(seed)
     full_prompts = problem.full_prompts(prompts, seed=seed)
     K, Q, V = (rng.standard_normal((d + 1, d + 1)) for _ in range(3))
@@ -161,9 +173,21 @@ def run_numbers(config: Numbers) -> Outcome[law_numbers.Number]:
 # Version 2: the random numbers are the same on every device (Philox, seeds by `seed_of`).
 DRAWN = Tolerance(1e-6, 1e-8)  # of kinds whose prompts are drawn in float32
 distance = CellKind(
-    "random_gaussianity", Distance, DistanceFound, run_distance, version=2, tolerance=DRAWN
+    "random_gaussianity",
+    Distance,
+    DistanceFound,
+    run_distance,
+    version=2,
+    needs=needs_of_distance,
+    tolerance=DRAWN,
 )
 reduction = CellKind(
-    "random_attention", Reduction, ReductionFound, run_reduction, version=2, tolerance=DRAWN
+    "random_attention",
+    Reduction,
+    ReductionFound,
+    run_reduction,
+    version=2,
+    needs=needs_of_reduction,
+    tolerance=DRAWN,
 )
 numbers = CellKind("random_law_numbers", Numbers, law_numbers.Number, run_numbers)

@@ -12,11 +12,11 @@ import numpy as np
 
 from attnlab import arguments
 from attnlab.lab.cell import CellKind, Outcome, seed_of
+from attnlab.lab.needs import Needs
 from attnlab.memory import require_memory
 from attnlab.random.gaussianity import kolmogorov
 from attnlab.random.models.transformer import random_weights
-from attnlab.random.problem import SingleIndexRegression
-from attnlab.random.study import panels
+from attnlab.random.study.cells import problem_of
 from attnlab.random.study.cells_checks import DRAWN
 from attnlab.random.study.panels import TargetName
 
@@ -53,18 +53,21 @@ class ConditionalFound:
     kolmogorov: float  # distance of the empirical law from N(0, 1)
 
 
+def needs_of_conditional(config: Conditional) -> Needs:
+    """F in float64 and while it is drawn, and the features and answers of all prompts."""
+    problem, directions = problem_of(config), config.directions
+    D, prompts = problem.directions, config.prompts
+    products = 8.0 * (3 * D * directions + prompts * (D + directions))
+    return Needs(problem.memory_needed(prompts) + products, reduce="d, prompts or directions")
+
+
 def run_conditional(config: Conditional) -> Outcome[ConditionalFound]:
     """Draw the prompts once, and all directions for each of them."""
-    target = arguments.one_of("target", config.target, panels.TARGETS)
     prompts = arguments.integer("prompts", config.prompts, 2)
     directions = arguments.integer("directions", config.directions, 10)
-    problem = SingleIndexRegression(config.d, config.length, config.tasks, target, config.noise)
-    # F in float64 and while it is drawn, and the features and answers of all prompts.
-    products = 8.0 * (
-        3 * problem.directions * directions + prompts * (problem.directions + directions)
-    )
-    needed = problem.memory_needed(prompts) + products
-    require_memory("The prompts and directions", needed, "d, prompts or directions")
+    problem = problem_of(config)
+    needs = needs_of_conditional(config)
+    require_memory("The prompts and directions", needs.host_bytes, needs.reduce)
     seed = seed_of(config)
     drawn = problem.all_prompts(prompts, seed=seed, tasks="pool", split="train")
     features = np.asarray(drawn.features(), np.float64)
@@ -82,5 +85,10 @@ def run_conditional(config: Conditional) -> Outcome[ConditionalFound]:
 
 
 conditional = CellKind(
-    "random_conditional", Conditional, ConditionalFound, run_conditional, tolerance=DRAWN
+    "random_conditional",
+    Conditional,
+    ConditionalFound,
+    run_conditional,
+    needs=needs_of_conditional,
+    tolerance=DRAWN,
 )

@@ -14,6 +14,7 @@ import numpy as np
 
 from attnlab import arguments
 from attnlab.lab.cell import CellKind, Outcome
+from attnlab.lab.needs import ROW, Needs
 from attnlab.maths.hermite import ACTIVATIONS
 from attnlab.random.models import Model
 from attnlab.random.models.linear_attention import LinearAttention
@@ -147,4 +148,9 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-curve = CellKind("random_curve", LawCurve, CurveRow, run_curve)
+def needs_of_curve(config: LawCurve) -> Needs:
+    """The rows of three models."""
+    return Needs(3 * ROW * config.points, reduce="points")
+
+
+curve = CellKind("random_curve", LawCurve, CurveRow, run_curve, needs=needs_of_curve)

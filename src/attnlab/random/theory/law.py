@@ -38,6 +38,7 @@ from attnlab.stats.estimate import Estimate
 
 # delta = 0 means its limit from above; smaller values change no digit of an error.
 LIMIT = 1e-13
+POOLS = 60  # of tasks, over which the prompts of the refinement are spread
 
 
 def setting_of(problem: SingleIndexRegression) -> Setting:
@@ -104,6 +105,15 @@ def best_ridge(problem: SingleIndexRegression, model: Model, *, n: int) -> Error
     return _exact(problem, setting, model, size, ridge)
 
 
+def refined_memory(problem: SingleIndexRegression, prompts: int, pools: int = POOLS) -> float:
+    """Bytes of two kinds of prompts of one pool, and of the numbers of each prompt of all pools.
+
+    These are s, y and o of both kinds, the constants of the activation, and what the equations
+    make of them: about 75 numbers at once.
+    """
+    return problem.memory_needed(2 * -(-prompts // pools)) + 600.0 * prompts
+
+
 def refined(
     problem: SingleIndexRegression,
     models: Model | Sequence[Model],
@@ -111,7 +121,7 @@ def refined(
     n: int | Sequence[int],
     ridge: float | Sequence[float],
     prompts: int = 60_000,
-    pools: int = 60,
+    pools: int = POOLS,
     seed: int = 0,
     parts: int = 10,
 ) -> list[ErrorPoint]:
@@ -153,8 +163,7 @@ def refined(
         raise UserError(
             "target must have a linear part, E[s He_1] other than 0, for the refinement, got 0."
         )
-    # Two kinds of prompts of one pool at a time, and three numbers of each prompt of all pools.
-    needed = problem.memory_needed(2 * -(-prompts // pools)) + 100.0 * prompts
+    needed = refined_memory(problem, prompts, pools)
     require_memory("The prompts", needed, "d, the context length, the pool or prompts")
     train, test = _statistics(problem, prompts, pools, seed, setting.target.b1)
     s, t = train.s, test.s

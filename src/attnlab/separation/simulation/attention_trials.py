@@ -20,8 +20,9 @@ def trial_memory(d: int, m: int, shared_signs: bool) -> tuple[int, int]:
     """Bytes that one trial takes, and bytes of the outputs that all trials share."""
     rows = d - 1  # the classes and the spike
     signs = m * d * (1 if shared_signs else len(NETWORKS))
-    # Signs as bits, as int8 and as float64; and scores.
-    return 10 * signs + 8 * len(NETWORKS) * rows * m, 8 * (len(NETWORKS) + 3) * rows * d
+    # Signs as bits, as int8 and as float64; and scores. Outputs of each network and all of them
+    # stacked, beside what they are made of: X, V, queries, keys, scores and values.
+    return 10 * signs + 8 * len(NETWORKS) * rows * m, 8 * (2 * len(NETWORKS) + 6) * rows * d
 
 
 @dataclass(frozen=True)

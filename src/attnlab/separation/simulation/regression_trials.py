@@ -25,6 +25,13 @@ _KIND_OF = [KINDS.index(kind) for kind, _ in NETWORKS]
 _LABEL_OF = [label for _, label in NETWORKS]
 
 
+def trial_memory(n: int, m: int, shared_signs: bool = True) -> tuple[int, int]:
+    """Bytes that one trial takes in float32, and those that it takes where float64 decides."""
+    signs = m * n * (1 if shared_signs else len(NETWORKS))
+    # Signs as bits and as numbers, levels and weights.
+    return 5 * signs + 4 * 3 * n, 9 * signs + 8 * 3 * n
+
+
 class Buffers(NamedTuple):
     """Arrays for a block of trials: weights by kind (softmax, linear), and bits as numbers."""
 
@@ -48,9 +55,8 @@ class RegressionTrials:
         """The number of trials in which E_success happens."""
         n, m = self.problem.n, self.network.width
         signs = m * n * (1 if self.network.shared_signs else len(NETWORKS))
-        # Signs as bits and as float32, levels and weights; once more where float64 decides.
-        in_float32 = 5 * signs + 4 * 3 * n
-        require_one_trial(in_float32 + 9 * signs + 8 * 3 * n, "n or the width m")
+        in_float32, in_float64 = trial_memory(n, m, self.network.shared_signs)
+        require_one_trial(in_float32 + in_float64, "n or the width m")
         data_rng, sign_rng = generators(seed, 2)
         sizes = list(block_sizes(trials, in_float32, block))
         # Reused: giving large arrays back to the system after every block takes longer than to

@@ -21,6 +21,7 @@ import numpy as np
 
 from attnlab import arguments
 from attnlab.lab.cell import CellKind, seed_of
+from attnlab.lab.needs import Needs
 from attnlab.separation.models import attention_output, exceeds, normalise
 from attnlab.separation.problem import SelfAttentionPair
 from attnlab.separation.rademacher import generators
@@ -132,9 +133,28 @@ def run_linear_on_spikes(config: LinearOnSpikes) -> LinearOnSpikesResult:
     return LinearOnSpikesResult(zero, one, tau, 0.5**m if zero < tau < one else 1.0)
 
 
+def needs_of_equal_moments(config: EqualMoments) -> Needs:
+    """Scores and weights of one attention, all inputs and outputs, and the weights drawn."""
+    n, d = config.n, config.d
+    return Needs(8.0 * (4 * n * n + 8 * n * d + 2 * (DRAWS + 2) * d * d), reduce="n or d")
+
+
+def needs_of_linear_on_spikes(config: LinearOnSpikes) -> Needs:
+    """X, the distinct rows, their products and the weights, all of about d^2 numbers."""
+    return Needs(8.0 * 7 * config.d**2, reduce="d")
+
+
 equal_moments = CellKind(
-    "separation_equal_moments", EqualMoments, EqualMomentsResult, run_equal_moments
+    "separation_equal_moments",
+    EqualMoments,
+    EqualMomentsResult,
+    run_equal_moments,
+    needs=needs_of_equal_moments,
 )
 linear_on_spikes = CellKind(
-    "separation_linear_on_spikes", LinearOnSpikes, LinearOnSpikesResult, run_linear_on_spikes
+    "separation_linear_on_spikes",
+    LinearOnSpikes,
+    LinearOnSpikesResult,
+    run_linear_on_spikes,
+    needs=needs_of_linear_on_spikes,
 )

@@ -13,6 +13,7 @@ import numpy as np
 
 from attnlab import arguments
 from attnlab.lab.cell import CellKind, seed_of
+from attnlab.lab.needs import Needs
 from attnlab.separation import simulation, theory
 from attnlab.separation.models import (
     NETWORKS,
@@ -28,6 +29,7 @@ from attnlab.separation.models.tensor_form import tensor_form as tensor_form_of
 from attnlab.separation.problem import RegressionPair
 from attnlab.separation.problem.regression import HIGH, LOW, SPIKE
 from attnlab.separation.rademacher import generators
+from attnlab.separation.theory.two_level_law import two_level_memory
 from attnlab.stats import Estimate
 
 
@@ -235,8 +237,28 @@ def _apart(found: np.ndarray, expected: np.ndarray) -> float:
     return float(np.abs(found - expected).max() / np.abs(expected).max())
 
 
-sign_sums = CellKind("separation_sign_sums", SignSums, SignSumsResult, run_sign_sums, version=2)
-sign_tail = CellKind("separation_sign_tail", SignTail, SignTailResult, run_sign_tail)
+def needs_of_sums(config: SignSums) -> Needs:
+    """The sums, their sizes and squares, and two arrays like them for the standard error."""
+    return Needs(5 * 8.0 * config.samples, reduce="samples")
+
+
+def needs_of_tail(config: SignTail) -> Needs:
+    """The states of the exact law."""
+    problem = RegressionPair(config.n, "two-level", config.share)
+    return Needs(two_level_memory(problem), reduce="n")
+
+
+sign_sums = CellKind(
+    "separation_sign_sums",
+    SignSums,
+    SignSumsResult,
+    run_sign_sums,
+    version=2,
+    needs=needs_of_sums,
+)
+sign_tail = CellKind(
+    "separation_sign_tail", SignTail, SignTailResult, run_sign_tail, needs=needs_of_tail
+)
 worst_entries = CellKind(
     "separation_worst_entries", WorstEntries, WorstEntriesResult, run_worst_entries
 )

@@ -10,9 +10,11 @@ import numpy as np
 
 from attnlab import arguments
 from attnlab.lab.cell import CellKind, Outcome
+from attnlab.lab.needs import ROW, Needs
 from attnlab.memory import require_memory
 from attnlab.separation import theory
 from attnlab.separation.study.cells_attention import AttentionPoint
+from attnlab.separation.theory.attention_law import law_memory
 
 BYTES_PER_POINT = 400
 
@@ -68,4 +70,11 @@ def divisors(n: int, largest: int) -> list[int]:
     return sorted({k for each in small for k in (each, n // each) if 2 <= k <= largest})
 
 
-success_map = CellKind("separation_map", SuccessMap, MapPoint, run_map)
+def needs_of_map(config: SuccessMap) -> Needs:
+    """The points, and the states of the law at the largest dimension."""
+    across = len(divisors(config.n, config.n // 2)) if config.plane == "d-m" else config.steps + 1
+    d = config.n // 2 + 2 if config.plane == "d-m" else 22
+    return Needs(ROW * across * (config.steps + 1) + law_memory(d), reduce="steps or n")
+
+
+success_map = CellKind("separation_map", SuccessMap, MapPoint, run_map, needs=needs_of_map)

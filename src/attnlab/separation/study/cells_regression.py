@@ -7,10 +7,14 @@ from typing import Literal
 
 from attnlab import arguments
 from attnlab.lab.cell import CellKind, seed_of
+from attnlab.lab.needs import Needs
 from attnlab.separation import theory
 from attnlab.separation.models import RegressionNetwork
 from attnlab.separation.problem import RegressionPair
+from attnlab.separation.simulation.regression_trials import trial_memory
 from attnlab.separation.study.sampled import Sampled, sample
+from attnlab.separation.theory.regression_bounds import bounds_memory
+from attnlab.separation.theory.two_level_law import two_level_memory
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,19 @@ def run_regression(config: RegressionPoint) -> RegressionResult:
     )
 
 
+def needs_of_regression(config: RegressionPoint) -> Needs:
+    """The logits of the bounds, the states of the law, or one trial: one after the other."""
+    problem = config.problem()
+    law = two_level_memory(problem) if config.data == "two-level" else 0.0
+    trial = sum(trial_memory(config.n, config.m)) if config.trials else 0
+    return Needs(max(bounds_memory(problem), law, trial), reduce="n or m")
+
+
 regression = CellKind(
-    "separation_regression", RegressionPoint, RegressionResult, run_regression, version=2
+    "separation_regression",
+    RegressionPoint,
+    RegressionResult,
+    run_regression,
+    version=2,
+    needs=needs_of_regression,
 )

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from attnlab.lab.cell import CellKind
+from attnlab.lab.needs import Needs
 from attnlab.separation import theory
 from attnlab.separation.study.cells_attention import AttentionPoint, outside_definition_allowed
+from attnlab.separation.theory.attention_law import law_memory
 
 
 @dataclass(frozen=True)
@@ -43,4 +45,11 @@ def run_spike_rows(config: SpikeRows) -> SpikeRowsResult:
     return SpikeRowsResult(theory.success(pair, network).value, drawn)
 
 
-spike_rows = CellKind("separation_spike_rows", SpikeRows, SpikeRowsResult, run_spike_rows)
+def needs_of_rows(config: SpikeRows) -> Needs:
+    """The states of the exact law."""
+    return Needs(law_memory(config.d), reduce="d")
+
+
+spike_rows = CellKind(
+    "separation_spike_rows", SpikeRows, SpikeRowsResult, run_spike_rows, needs=needs_of_rows
+)

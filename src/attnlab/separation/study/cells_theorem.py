@@ -12,9 +12,11 @@ from typing import Literal
 
 from attnlab import arguments
 from attnlab.lab.cell import CellKind
+from attnlab.lab.needs import Needs
 from attnlab.separation import theory
 from attnlab.separation.models import AttentionNetwork
 from attnlab.separation.study.cells_attention import PAIRS, outside_definition_allowed
+from attnlab.separation.theory.attention_law import law_memory
 
 OFFSET = 0.1  # of the theorem's threshold
 SPIKE_RANGE = (0.3, 1.2)  # spikes a1 among which the least is looked for
@@ -227,11 +229,35 @@ def _law(config: TheoremPoint) -> theory.NeuronLaw:
     return theory.neuron_law(pair, AttentionNetwork(offset=OFFSET, X=config.x))
 
 
-theorem = CellKind("separation_theorem", TheoremPoint, TheoremResult, run_theorem)
-least_spike = CellKind("separation_least_spike", LeastSpike, LeastSpikeResult, run_least_spike)
+def needs_of_law(config: TheoremPoint | LeastSpike | LargestSpike) -> Needs:
+    """The states of the exact law."""
+    return Needs(law_memory(config.d), reduce="d")
+
+
+def needs_of_least_dimension(config: LeastDimension) -> Needs:
+    """The states of the exact law at the largest dimension that is looked at."""
+    goal = _goal(config.exponent, config.delta)
+    predicted = theory.zero_dimension(config.b, OFFSET, config.m, goal)
+    return Needs(law_memory(math.ceil(predicted) + NEIGHBOURS), reduce="b, m or exponent")
+
+
+theorem = CellKind(
+    "separation_theorem", TheoremPoint, TheoremResult, run_theorem, needs=needs_of_law
+)
+least_spike = CellKind(
+    "separation_least_spike", LeastSpike, LeastSpikeResult, run_least_spike, needs=needs_of_law
+)
 largest_spike = CellKind(
-    "separation_largest_spike", LargestSpike, LargestSpikeResult, run_largest_spike
+    "separation_largest_spike",
+    LargestSpike,
+    LargestSpikeResult,
+    run_largest_spike,
+    needs=needs_of_law,
 )
 least_dimension = CellKind(
-    "separation_least_dimension", LeastDimension, LeastDimensionResult, run_least_dimension
+    "separation_least_dimension",
+    LeastDimension,
+    LeastDimensionResult,
+    run_least_dimension,
+    needs=needs_of_least_dimension,
 )

@@ -10,8 +10,10 @@ from typing import Literal
 
 from attnlab import arguments
 from attnlab.lab.cell import CellKind, Outcome
+from attnlab.lab.needs import ROW, Needs
 from attnlab.separation import theory
 from attnlab.separation.study.cells_attention import AttentionPoint
+from attnlab.separation.theory.attention_law import law_memory
 
 
 @dataclass(frozen=True)
@@ -82,4 +84,10 @@ def run_widths(config: Widths) -> Outcome[WidthRow]:
     return Outcome(rows)
 
 
-widths = CellKind("separation_widths", Widths, WidthRow, run_widths)
+def needs_of_widths(config: Widths) -> Needs:
+    """The rows, and the states of the law."""
+    rows = config.widest // max(config.step, 1) + 1
+    return Needs(ROW * rows + law_memory(config.d), reduce="widest or d")
+
+
+widths = CellKind("separation_widths", Widths, WidthRow, run_widths, needs=needs_of_widths)

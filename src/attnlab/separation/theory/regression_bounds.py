@@ -24,7 +24,12 @@ from attnlab.separation.rademacher import generators
 from attnlab.stats import Estimate
 
 DATA_DRAWS = 16  # over which the lower bound is averaged
-_ARRAYS = 16 * 8  # bytes per logit: weights of three networks and Newton's steps on them
+_ARRAYS = 20 * 8  # bytes per logit: weights of three networks and Newton's steps on them
+
+
+def bounds_memory(problem: RegressionPair, draws: int = DATA_DRAWS) -> float:
+    """Bytes that the bounds take; two-level data is one draw."""
+    return _ARRAYS * (1 if problem.data == "two-level" else draws) * problem.n
 
 
 class SuccessBounds(NamedTuple):
@@ -65,7 +70,7 @@ def _exceed(
 ) -> Float[np.ndarray, "draws 3"]:
     """Chernoff's bounds on p_1, p_2, p_3, the same at every width, for each draw of the data."""
     (rng,) = generators(seed, 1)
-    require_memory("The logits of the bounds", _ARRAYS * draws * problem.n, "n")
+    require_memory("The logits of the bounds", bounds_memory(problem, draws), "n")
     u0 = problem.draw(rng, draws)
     u1 = problem.spiked(u0)
     if not spike_decides(u1, tau):

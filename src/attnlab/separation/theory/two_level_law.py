@@ -18,6 +18,18 @@ from attnlab.separation.theory.one_neuron import NeuronLaw, binomial_weights, we
 _ARRAYS = 40 * 8  # bytes per coordinate: scores, distances and indices of four networks
 
 
+def two_level_memory(problem: RegressionPair) -> float:
+    """Bytes of the states of the exact law and of their weights."""
+    N_low, N_high = _counts(problem)
+    return _ARRAYS * problem.n + weights_memory(N_low) + weights_memory(N_high)
+
+
+def _counts(problem: RegressionPair) -> tuple[int, int]:
+    """How many coordinates other than the spiked one are low, and how many are high."""
+    N_high = problem.high_count - int(problem.spike_level == HIGH)
+    return problem.n - 1 - N_high, N_high
+
+
 def two_level_law(problem: RegressionPair, network: RegressionNetwork) -> NeuronLaw:
     """The exact law of one neuron on two-level data.
 
@@ -29,10 +41,8 @@ def two_level_law(problem: RegressionPair, network: RegressionNetwork) -> Neuron
             f"data must be 'two-level' for the exact law, got {problem.data!r}; use success_bounds "
             f"or the Monte Carlo instead."
         )
-    N_high = problem.high_count - int(problem.spike_level == HIGH)
-    N_low = problem.n - 1 - N_high
-    needed = _ARRAYS * problem.n + weights_memory(N_low) + weights_memory(N_high)
-    require_memory("The states of the exact law", needed, "n")
+    N_low, N_high = _counts(problem)
+    require_memory("The states of the exact law", two_level_memory(problem), "n")
     signs = np.array([[-1.0], [1.0]])
     low_sums = 2.0 * np.arange(N_low + 1) - N_low
 

@@ -1,7 +1,8 @@
 """A study small enough to kill: squares of integers, some with weights, and one claim each way.
 
-TOY_DELAY (seconds per cell), TOY_FAIL (an x that raises), TOY_KILL (an x that ends its process) and
-TOY_PRINT are read from the environment so that they change how a run goes and not what it computes.
+TOY_DELAY (seconds per cell), TOY_FAIL (an x that raises), TOY_KILL (an x that ends its process),
+TOY_LARGE (an x that needs a million GB) and TOY_PRINT are read from the environment so that they
+change how a run goes and not what it computes.
 TOY_TURN (a scale at which the false claim holds) changes what is judged.
 """
 
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attnlab.lab.cell import CellKind, Outcome
+from attnlab.lab.needs import Needs
 from attnlab.lab.study import Claim, Figure, Judgement, Statement, Study
 
 
@@ -41,6 +43,10 @@ def run_square(config: Number) -> Square:
     return Square((config.x + config.shift) ** 2, "even" if config.x % 2 == 0 else "odd")
 
 
+def needs_of_square(config: Number) -> Needs:
+    return Needs(1e15, reduce="x") if str(config.x) == os.environ.get("TOY_LARGE") else Needs()
+
+
 @dataclass(frozen=True)
 class Length:
     length: int
@@ -59,7 +65,7 @@ class Norm:
     index: int
 
 
-squares = CellKind("toy_square", Number, Square, run_square)
+squares = CellKind("toy_square", Number, Square, run_square, needs=needs_of_square)
 vectors = CellKind("toy_vector", Length, Norm, run_vector)
 SIZES = {"quick": 30, "standard": 120, "paper": 1000}
 
