@@ -1,7 +1,7 @@
 """Pack the networks that `attnlab reproduce linear --scale paper` trained into the file that ships.
 
     attnlab reproduce linear --scale paper --gpus all --cells linear_full --store results
-    python scripts/pack_full_networks.py results
+    python scripts/pack_full_networks.py results --device "NVIDIA H200"
 
 A store may come from another machine (`attnlab store import`). Networks that the store does not
 have stay in the file as they are. The last lines are the digests for
@@ -23,7 +23,7 @@ from attnlab.linear.training.full_networks import recipe_of
 from attnlab.linear.weights.full import FILE, full_networks, write_full
 
 
-def record_of(row: TrainedNetworkRow, steps: int) -> dict[str, Any]:
+def record_of(row: TrainedNetworkRow, steps: int, device: str) -> dict[str, Any]:
     """What the file says about one network."""
     return {
         "loss": row.loss,
@@ -35,6 +35,7 @@ def record_of(row: TrainedNetworkRow, steps: int) -> dict[str, Any]:
         "samples": row.samples,
         "diverged": row.overflowed > 0,
         "steps": steps,
+        "device": device,
         "chosen_at_step": row.chosen_at_step,
         "status": row.status,
     }
@@ -56,14 +57,13 @@ def pack(store: Store, cells: list[Cell], target: Path, device: str) -> int:
             name = f"{config.recipe}/{row.noise}/{config.depth}/{row.start}"
             for part in "PQ":
                 matrices[f"{name}/{part}"] = weights[f"{row.noise}/{row.start}/{part}"][:, 0]
-            records[name] = record_of(row, config.steps)
+            records[name] = record_of(row, config.steps, device)
         recipe = asdict(replace(recipe_of(config.recipe), batch=config.batch))
         about["recipes"] = {**about.get("recipes", {}), config.recipe: recipe}
         about["problem"], about["held_out"] = {"d": config.d, "n": config.n}, config.held_out
         count += len(rows)
     if not count:
         raise UserError(f"{store.root} must hold cells of the kind linear_full, got none.")
-    about["machine"] = {"device": device}
     write_full(target, matrices, records, about)
     return count
 
@@ -73,7 +73,7 @@ def main(given: list[str] | None = None) -> int:
     parser.add_argument("store", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", type=Path, default=FILE, help="file to write")
-    parser.add_argument("--device", default="NVIDIA H200", help="on which they were trained")
+    parser.add_argument("--device", required=True, help="on which those of the store were trained")
     options = parser.parse_args(given)
     try:
         store = Store(options.store, create=False)

@@ -319,6 +319,9 @@ def test_equal_bits_are_asked_for_on_the_same_device_and_libraries_only(study, p
     ):
         other = dataclasses.replace(source, **changes)
         assert not verify(evidence, drawn._replace(source=other)).exact, changes
+    compiled = dataclasses.replace(drawn.cell.kind, compiled_here=True)
+    own = dataclasses.replace(drawn.cell, kind=compiled)
+    assert not verify(evidence, drawn._replace(source=source, cell=own)).exact
 
 
 def test_processors_of_one_name_have_other_instructions():

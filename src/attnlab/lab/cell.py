@@ -52,6 +52,8 @@ class CellKind(Generic[Config, Row]):
 
     `tolerance` says how closely another device agrees, and `shortened`, of a kind that trains,
     gives the same question with few steps: `attnlab verify` recomputes that one instead.
+    `compiled_here` says that the machine's own compiler has a part in the last digits, so that
+    equal bits are promised for one machine and not for one kind of device.
     """
 
     name: str
@@ -63,6 +65,7 @@ class CellKind(Generic[Config, Row]):
     needs: Callable[[Config], Needs] | None = None
     tolerance: Tolerance = ROUNDING
     shortened: Callable[[Config], Config] | None = None
+    compiled_here: bool = False
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():

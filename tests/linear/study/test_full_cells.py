@@ -146,6 +146,7 @@ def test_what_a_store_has_is_packed_and_the_rest_of_the_file_stays(trained, tmp_
     ]
     record = held.record("uniform:2", 2, 1)
     assert (record["loss"], record["standard_error"], record["steps"]) == (row.loss, row.error, 8)
+    assert record["device"] == "a card"
     kept = decode_weights(done.weights)["uniform:2/1/P"]
     assert np.array_equal(held.weights("uniform:2", 2, 1).P, kept)
 
@@ -228,10 +229,14 @@ def test_the_table_of_digests_is_that_of_the_shipped_file():
 def test_paper_trains_all_laws_and_depths_from_five_starts():
     planned = [c.config for c in grids_full.cells("paper", 0) if c.kind.name == "linear_full"]
     clipped = [config for config in planned if config.recipe == "clipped"]
-    assert [(len(c.laws.split()), c.depth) for c in clipped] == [
-        *((10, depth) for depth in range(1, 8)),
-        (1, 8),  # the eighth layer of Figure 7
-    ]
+    networks = [(law, c.depth) for c in clipped for law in c.laws.split()]
+    assert sorted(networks) == sorted(
+        [
+            *((law, depth) for law in grids_full.LAWS for depth in range(1, 8)),
+            (grids.U5, 8),  # the eighth layer of Figure 7
+        ]
+    )
+    assert all((" " in c.laws) == (c.depth < grids_full.LAW_BY_LAW) for c in clipped)
     assert {(c.starts, c.batch) for c in planned} == {(5, 2048)}
     assert {c.steps for c in planned if c.recipe != "from-diag"} == {200_000}
     assert {c.recipe for c in planned} == {"clipped", *grids_full.RECIPE_DIGESTS}

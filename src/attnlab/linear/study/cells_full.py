@@ -93,6 +93,7 @@ full_training = CellKind(
     needs=needs_of_training,
     tolerance=Tolerance(1e-3, 1e-9),
     shortened=first_steps,
+    compiled_here=True,
 )
 many_starts = CellKind(
     "linear_full_starts",
@@ -103,6 +104,7 @@ many_starts = CellKind(
     needs=needs_of_training,
     tolerance=Tolerance(1e-3, 1e-9),
     shortened=first_steps,
+    compiled_here=True,
 )
 full_evaluation = CellKind(
     "linear_full_evaluation", FullEvaluation, FullLossRow, run_evaluation, version=2

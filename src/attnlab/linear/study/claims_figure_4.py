@@ -163,7 +163,7 @@ def _more_starts(view: View) -> str:
     """What decides: the twenty starts; where they are stored already, nothing that is planned."""
     if full_results.many_starts(view):
         return f"{NO_SCALE} That takes more starts, or longer training."
-    return f"{results.decides('paper')} It trains twenty starts on a GPU."
+    return f"{results.decides('paper')} It trains twenty starts."
 
 
 def _near_diagonal(view: View) -> Judgement:

@@ -24,7 +24,7 @@ from attnlab.stats import Estimate
 
 DECIDES = (
     "'attnlab reproduce linear --scale paper --cells linear_full' trains every network for 200,000 "
-    "steps on a GPU, and scripts/pack_full_networks.py puts them in the place of those that ship."
+    "steps, and scripts/pack_full_networks.py puts them in the place of those that ship."
 )
 NULL_DRAWS, NULL_QUANTILE = 4000, 0.99
 

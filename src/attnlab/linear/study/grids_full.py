@@ -2,8 +2,8 @@
 
 The shipped networks are evaluated at `quick` (the best of five) and at `standard` and `paper`
 (every one). `paper` also trains what ships, all ten laws and seven depths from five starts, which
-needs a GPU, and `standard` trains FULL on one law, with sizes for a processor. The table of digests
-says which networks ship, so that planning opens no file; a test compares it with the file.
+should have a GPU, and `standard` trains FULL on one law for minutes. The table of digests says
+which networks ship, so that planning opens no file; a test compares it with the file.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 FULL has all entries of P and Q free and is trained by Adam from random weights
 (`attnlab.linear.training.full_networks`). A training cell has one depth and any number of noise
 laws, because a GPU trains fifty networks in little more than the time of ten. Its weights ship
-(`scripts/pack_full_networks.py`), and the shipped ones are evaluated by cells of their own, which
-need no GPU. They are answered in `compute_full`.
+(`scripts/pack_full_networks.py`), and the shipped ones are evaluated by cells of their own. They
+are answered in `compute_full`.
 """
 
 from __future__ import annotations

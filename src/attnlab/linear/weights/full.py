@@ -40,7 +40,7 @@ class FullNetworks:
     """The networks of one file; matrices are read when they are used.
 
     `records` has one entry per network, by "<recipe>/<law>/<depth>/<seed>"; `about` describes the
-    recipes and the machine.
+    recipes, and the machine of networks whose record names none.
     """
 
     path: Path
