@@ -35,16 +35,16 @@ from attnlab.linear.study.questions_full import (
 from attnlab.linear.study.table_1 import DEPTHS, LAWS
 
 DIGESTS = {
-    "uniform:0": "de0221c8a155b347",
-    "uniform:1": "1c2674750dbc91f1",
-    "uniform:2": "d186636a83112acb",
-    "uniform:3": "365df0c45928c913",
-    "uniform:4": "26d2361aa6bff49a",
-    "uniform:5": "4ebc0800265283bb",
-    "uniform:6": "99e51a2fcba8bd74",
-    "uniform:7": "2add0f7e0f7dd38d",
-    "categorical:1,3": "4320d0717e32f5ae",
-    "categorical:1,3,5": "4e61af76ec13f0f9",
+    "uniform:0": "91b0a1940749e9cb",
+    "uniform:1": "3aebcb6e9f426d14",
+    "uniform:2": "0443586982fdc647",
+    "uniform:3": "0b1d7b2e8c0bcc4d",
+    "uniform:4": "999fb42d6b2aa9a4",
+    "uniform:5": "b6e16989092ebd21",
+    "uniform:6": "2cdefd63b2b0b189",
+    "uniform:7": "a5e9871c5d873e51",
+    "categorical:1,3": "8c75b66da652ff9f",
+    "categorical:1,3,5": "5b3cfc2e56769063",
 }
 # Of the networks on U(0,5) that other recipes than the one of all laws and depths trained.
 RECIPE_DIGESTS: dict[str, str] = {
