@@ -36,7 +36,7 @@ def serves(weights: FullWeights, problem: NoisyRegression, batch: int) -> bool:
     heads, side = weights.P.shape[-3], weights.P.shape[-1]
     numbers = batch * (problem.n + 2) * side
     # The kernel repeats what JAX's default generator does.
-    usual = jax.config.jax_threefry_partitionable
+    usual = jax.config.values["jax_threefry_partitionable"]
     fitting = heads == 1 and side <= LARGEST_SIDE and numbers < MOST_NUMBERS
     fitting = fitting and weights.P.dtype == jnp.float32 and usual
     return fitting and jax.default_backend() == "cpu" and _target(side) is not None
