@@ -20,7 +20,7 @@ from attnlab.linear.models.weights import FullWeights
 from attnlab.linear.noise import parse_noise
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study.evaluation import drawn, sequence_losses
-from attnlab.linear.training.fixed_sample import Sample, draw_extremes
+from attnlab.linear.training.fixed_sample import most_extreme
 from attnlab.linear.training.growth import GrowthEffort, grow
 from attnlab.linear.weights.collection import write_collection
 from attnlab.linear.weights.shipped import FILE, FORMAT, MEASURED, TOKENS, shipped
@@ -29,7 +29,6 @@ from attnlab.stats import Estimate
 RAREST = 1e-9  # eigenvalues per sequence
 HEAVY = 0.05  # of the recorded loss
 LARGEST = 1e300
-POOL, KEPT = 65_536, 256
 NOISELESS, STEEP, RUN = "uniform:0", 4, 5
 
 
@@ -43,17 +42,6 @@ def noiseless_networks(depth: int = 7) -> dict[int, FullWeights]:
         for each in grown
         if each.weights.depth >= STEEP
     }
-
-
-def extremes_of(problem: NoisyRegression, draws: int) -> Sample:
-    """The most extreme sequences of every draw, without the exaggerated copies."""
-    found = []
-    for i in range(draws):
-        one = draw_extremes(problem, jax.random.fold_in(jax.random.key(7), i), 1, POOL, KEPT)
-        own = len(one.weight) // 2  # the second half is exaggerated
-        found.append([part[:own] for part in one[:3]])
-    G, oracle, weight = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return Sample(G, oracle, weight / draws, draws * POOL)
 
 
 def main() -> None:
@@ -72,16 +60,16 @@ def main() -> None:
         print(name, losses[name], flush=True)
     for law in held.laws:
         problem = NoisyRegression(10, TOKENS, parse_noise(law))
-        extremes = extremes_of(problem, draws)
+        extremes = most_extreme(problem, draws)
         for name in sorted(name for name in losses if name.startswith(f"{law}/")):
             network = FullWeights(tensors[f"{name}/P"], tensors[f"{name}/Q"])
             found = sequence_losses(network, extremes)
-            total = float(found.sum() / (draws * POOL))
+            total = float(extremes.weight @ found)
             losses[name] = [*losses[name][:3], total if np.isfinite(total) else LARGEST]
             if not total <= HEAVY * losses[name][0]:
                 print(name, losses[name], flush=True)
     heavy = sum(each[3] > HEAVY * each[0] for each in losses.values())
-    about = {**held.provenance, "losses": losses, "extremes": f"of {draws * POOL} sequences"}
+    about = {**held.provenance, "losses": losses, "extremes": f"of {extremes.drawn} sequences"}
     write_collection(FILE, tensors, FORMAT, about)
     print(f"of {len(losses)} networks {heavy} have extremes above {HEAVY:.0%} of their loss")
 

@@ -17,7 +17,7 @@ from typing import Any
 from attnlab.errors import AttnlabError, UserError
 from attnlab.lab.cell import Cell
 from attnlab.lab.store import Store
-from attnlab.linear.study import grids, grids_full
+from attnlab.linear.study import grids_full
 from attnlab.linear.study.questions_full import TrainedNetworkRow
 from attnlab.linear.training.full_networks import recipe_of
 from attnlab.linear.weights.full import FILE, full_networks, write_full
@@ -82,13 +82,9 @@ def main(given: list[str] | None = None) -> int:
     except AttnlabError as reason:
         print(f"pack_full_networks: {reason}", file=sys.stderr)
         return reason.exit_code
-    held = full_networks.__wrapped__(options.target)
-    print(f"{count} networks of the store are in {options.target}, which has {len(held.records)}.")
-    for law in grids_full.LAWS:
-        if law in held.laws():
-            print(f'    "{law}": "{held.digest(law)}",')
-    for recipe in sorted({name.split("/")[0] for name in held.records} - {"clipped"}):
-        print(f'    "{recipe}": "{held.digest(grids.U5, recipe)}",')
+    print(f"{count} networks of the store are in {options.target}.")
+    for name, digest in full_networks.__wrapped__(options.target).digests().items():
+        print(f'    "{name}": "{digest}",')
     return 0
 
 

@@ -126,6 +126,13 @@ def test_without_a_compiler_plain_jax_computes(monkeypatch):
     gram_native._target.cache_clear()
 
 
+def test_asked_again_the_kernel_is_found_again():
+    # JAX refuses a second registration under one name.
+    first = gram_native._target(PROBLEM.d + 1)
+    gram_native._target.cache_clear()
+    assert gram_native._target(PROBLEM.d + 1) == first
+
+
 SCRIPT = """
 import jax, numpy as np
 from tests.linear.kernels.test_gram_native import PROBLEM, native, population

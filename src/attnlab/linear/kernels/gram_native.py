@@ -28,6 +28,7 @@ SOURCE, SYMBOL = "full_network.cpp", "full_network_loss_and_gradient"
 FOR_THIS_PROCESSOR = ("c++", "-O3", "-std=c++17", "-march=native")
 COMMAND = (*FOR_THIS_PROCESSOR, "-fno-math-errno", "-shared", "-fPIC", "-w")
 LARGEST_SIDE = 16
+_registered: set[str] = set()  # JAX takes a name once in a process
 MOST_NUMBERS = 2**32  # of a batch: the kernel counts them in 32 bits
 
 
@@ -81,9 +82,11 @@ def _target(side: int) -> str | None:
         macros = compiled.run([*FOR_THIS_PROCESSOR, "-x", "c++", "-dM", "-E", "/dev/null"], SOURCE)
         known = hashlib.sha256(macros.encode()).hexdigest()
         found = compiled.library(FOLDER, SOURCE, (*COMMAND, f"-DSIDE={side}"), known)
-        function = ctypes.CDLL(str(found))[SYMBOL]
+        name = f"{SYMBOL}_{found.stem}"
+        if name not in _registered:
+            function = ctypes.CDLL(str(found))[SYMBOL]
+            jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(function), platform="cpu")
+            _registered.add(name)
     except (UserError, OSError):
         return None
-    name = f"{SYMBOL}_{side}"
-    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(function), platform="cpu")
     return name
