@@ -18,6 +18,7 @@ from attnlab.linear.training.fixed_sample import (
     draw,
     draw_extremes,
     join_tail,
+    most_extreme,
     thin,
     with_extremes,
 )
@@ -240,6 +241,16 @@ def test_extremes_are_the_largest_of_many_draws(seed):
     joined = with_extremes(draw(PROBLEM, key, 100), extremes)
     assert joined.weight.sum() == pytest.approx(1)
     np.testing.assert_array_equal(joined.G[100:], extremes.G)
+
+
+def test_the_extremes_of_every_draw_are_kept_with_their_share_of_the_mean():
+    extremes = most_extreme(PROBLEM, 3, 500, 4)
+    each = [most_extreme(PROBLEM, draws, 500, 4).G for draws in (1, 2)]
+    assert extremes.drawn == 1500
+    assert 12 <= len(extremes.weight) <= 24
+    np.testing.assert_allclose(extremes.weight, 1 / 1500)
+    for G in each:
+        np.testing.assert_array_equal(extremes.G[: len(G)], G)
 
 
 @pytest.mark.parametrize("noise", [Fixed(0), Uniform(3)])

@@ -1,7 +1,8 @@
 """Stored losses by model, noise law and depth, as claims and figures use them.
 
 Of several runs the best is taken, as in Table 1. It is chosen by the loss on sequences that are not
-part of the evaluation, so that the choice does not bias the loss that is shown. A loss that
+part of the evaluation, so that the choice does not bias the loss that is shown. A run whose
+evaluation has a heavy tail is taken only where all have one: its mean is not known. A loss that
 overflowed or diverged is infinite here. What other sequences show of a heavy tail counts in the
 standard error of a loss over a noise law (`tails`).
 """
@@ -75,14 +76,15 @@ def cells_of(model: str, law: str, view: View) -> list[Cell]:
 
 def rows_of(view: View, model: str, law: str) -> list[Any]:
     """All rows of the best run at every depth."""
-    chosen: dict[int, tuple[float, list[Any]]] = {}
+    chosen: dict[int, tuple[tuple[bool, float], list[Any]]] = {}
     for cell in cells_of(model, law, view):
         networks: dict[tuple[int, int], list[Any]] = {}
         for row in view.rows(cell):
             networks.setdefault((row.layers, getattr(row, "start", 0)), []).append(row)
         for (layers, _), rows in networks.items():
             selection = getattr(rows[0], "selection", 0.0)
-            worth = math.inf if selection is None else selection
+            tail = not steady(_known(rows, model, law)[0])
+            worth = tail, math.inf if selection is None else selection
             if layers not in chosen or worth < chosen[layers][0]:
                 chosen[layers] = worth, rows
     return [row for layers in sorted(chosen) for row in chosen[layers][1]]

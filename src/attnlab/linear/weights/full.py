@@ -70,25 +70,20 @@ class FullNetworks:
         return FullWeights(*(self.tensors[f"{name}/{part}"].block()[:, None] for part in "PQ"))
 
     def selection(self, law: str, depth: int, seed: int, recipe: str = RECIPE) -> float | None:
-        """The recorded loss, three standard errors and what extremes add; None where it diverged.
+        """The recorded loss plus three standard errors; None for a network that diverged.
 
-        A heavy tail shows in the standard error before it shows in the mean, and a rare one only
-        in the most extreme of millions of sequences (`scripts/full_tails.py`). The recorded losses
+        A heavy tail shows in the standard error before it shows in the mean. The recorded losses
         come from sequences that no evaluation of the study uses.
         """
         record = self.record(law, depth, seed, recipe)
-        extremes = record.get("extremes", 0.0)
-        if record["diverged"] or record["loss"] is None or extremes is None:
+        if record["diverged"] or record["loss"] is None:
             return None
-        return record["loss"] + 3 * record["standard_error"] + extremes
+        return record["loss"] + 3 * record["standard_error"]
 
     def steady(self, law: str, depth: int, seed: int, recipe: str = RECIPE) -> bool:
-        """Whether there is no heavy tail: the standard error and the extremes are at most 5%."""
+        """Whether the recorded loss has no heavy tail: a standard error of at most 5% of it."""
         record = self.record(law, depth, seed, recipe)
-        extremes = record.get("extremes", 0.0)
-        if record["diverged"] or extremes is None:
-            return False
-        return max(record["standard_error"], extremes) <= STEADY * record["loss"]
+        return not record["diverged"] and record["standard_error"] <= STEADY * record["loss"]
 
     def best(self, law: str, depth: int, recipe: str = RECIPE) -> int:
         """The seed of least `selection`; if all diverged, that of the least body of the loss."""
