@@ -18,7 +18,7 @@ from typing import Any
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Scale
-from attnlab.rank.study import grids_theory
+from attnlab.rank.study import grids_theory, published
 from attnlab.rank.study.cells import encoder, pair, variant
 from attnlab.rank.study.questions_encoder import EncoderRun, EncoderVariant
 from attnlab.rank.study.questions_pair import PairRun, Start
@@ -204,6 +204,22 @@ def figure_1_replayed(scale: Scale, layers: int, seed: int) -> list[Cell]:
     return [encoder_cell(scale, seed, layers=layers, rank=rank, replay=REPLAY) for rank in ranks]
 
 
+def five_layers_as_published(scale: Scale, seed: int) -> list[Cell]:
+    """Five layers of width d² on the published stream, with the published start; `paper` only.
+
+    Their ranks are those whose losses are printed.
+    """
+    if scale != "paper":
+        return []
+    plain = [
+        encoder_cell(scale, seed, layers=5, rank=rank, replay=REPLAY) for rank in published.RANKS_1
+    ]
+    return [
+        variant(EncoderVariant(**vars(cell.config), published_start=True), cost=cell.cost)
+        for cell in plain
+    ]
+
+
 RATES = (0.003, 0.001)  # beside the paper's own, which is 0.01
 
 
@@ -251,6 +267,7 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
         figure_1_cells(scale, seed),
         [fresh(scale, seed)],
         *(figure_1_replayed(scale, layers, seed) for layers in (1, 3, 5)),
+        five_layers_as_published(scale, seed),
         *(other_rates(scale, layers, seed) for layers in (3, 5)),
         *without_biases(scale, seed),
         without_mlp(scale, seed),

@@ -60,7 +60,7 @@ EXPERIMENTS = (
         "figure",
         "The standard five-layer model (d² parameters per layer) has difficulties in training.",
         ("figure-1-five-layers",),
-        beside=("five-layers-best-rate",),
+        beside=("five-layers-best-rate", "five-layers-answer-0", "five-layers-published-start"),
     ),
     Statement(
         "figure-1-best-and-worst",
