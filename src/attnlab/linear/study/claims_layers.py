@@ -27,6 +27,7 @@ from attnlab.lab.study import (
     View,
 )
 from attnlab.linear.study import grids, results
+from attnlab.linear.study.best_of_runs import BEST_OF, chances_of_best
 from attnlab.linear.study.claims_baselines import CLOSE
 from attnlab.linear.study.claims_models import SOURCE
 from attnlab.linear.study.results import MARGIN
@@ -35,7 +36,6 @@ from attnlab.linear.study.table_1 import DEPTHS, law_name
 from attnlab.stats import Estimate
 
 CONVERGED = CLOSE  # share of the loss that further layers gain where a model has converged
-BEST_OF = 5  # runs, as in the paper
 DEEP = (DEPTHS[-1], grids.TEN - 1, grids.TEN)  # the depths that are compared
 
 
@@ -60,19 +60,17 @@ class _LastLayers(NamedTuple):
 
 
 def best_of_five(runs: Sequence[tuple[float, float]]) -> Estimate:
-    """The loss of the best of five runs, each drawn from the stored ones with replacement.
+    """The loss of the best of five runs that are drawn from the stored ones (`best_of_runs`).
 
-    Of n runs the i-th best is the best of five with probability ((n-i+1)/n)^5 - ((n-i)/n)^5. The
-    standard error is the standard deviation of the loss under this law.
+    The standard error is the standard deviation of the loss under this law.
 
     Parameters
     ----------
     runs
         The loss of every run, after the value by which the best is chosen.
     """
-    n = len(runs)
     losses = [loss for _, loss in sorted(runs)]
-    chance = [((n - i) / n) ** BEST_OF - ((n - i - 1) / n) ** BEST_OF for i in range(n)]
+    chance = chances_of_best(len(runs))
     mean = sum(p * loss for p, loss in zip(chance, losses, strict=True))
     square = sum(p * (loss - mean) ** 2 for p, loss in zip(chance, losses, strict=True))
     return Estimate(mean, math.sqrt(square))
