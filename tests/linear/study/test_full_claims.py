@@ -21,6 +21,7 @@ OWN = (
     "gd-paper-recipe",
     "full-from-diag",
     "near-diagonal",
+    "diagonal-in-every-matrix",
     "near-diagonal-on-average",
     "low-rank-part",
     "full-diag-uniform",
@@ -200,6 +201,7 @@ BROKEN = {
     "gd-paper-recipe": recipe("paper-gd++", "GD++"),
     "full-from-diag": recipe("from-diag"),
     "near-diagonal": below_the_line("diagonal", 0.5),
+    "diagonal-in-every-matrix": below_the_line("diagonal", 0.5),
     "near-diagonal-on-average": below_the_line("diagonal", 0.5),
     "low-rank-part": lambda by: fields(
         "full_structure", rank_two=full_results.rank_two_by_chance()[1] - by

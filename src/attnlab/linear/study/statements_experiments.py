@@ -217,7 +217,7 @@ CATEGORICAL_NOISE = (
         "The weights of four layers of FULL on {1,3} are diagonal-heavy, possibly with a low-rank "
         "part.",
         ("near-diagonal", "low-rank-part"),
-        ("near-diagonal-on-average", "later-layers-not-diagonal"),
+        ("diagonal-in-every-matrix", "near-diagonal-on-average", "later-layers-not-diagonal"),
     ),
     Statement(
         "figure-3-rough",
