@@ -7,6 +7,8 @@ Networks were trained by Adam from random weights, so that nothing made them dia
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from attnlab.lab.study import NO_SCALE, UNDECIDED, Claim, Judgement, Resolution, Verdict, View
@@ -18,7 +20,6 @@ from attnlab.stats import Estimate, student_threshold
 
 NEARLY = 0.95  # of the draws of five starts, our line
 SHOWN = 5  # starts in the text of a claim, the most probable ones
-LAST = "P of the last layer is left out, because its rows of x change nothing."
 STARTS_LEVEL = 0.05  # of Student's law; that of MARGIN standard errors of many samples
 
 
@@ -130,55 +131,37 @@ def _best(figure: Figure4) -> str:
     )
 
 
-def _near_diagonal(view: View) -> Judgement:
+def _diagonal(view: View, together: bool) -> Judgement:
+    """Whether most of the weights is on the diagonal: of all matrices together, or of each."""
     figure = figure_4(view)
     if figure is None:
         return full_results.no_full_network()
     if len(figure.losses) < 2:
         return results.open_until("the loss of one start alone at this scale", "standard")
     found = full_results.by_matrix(figure.rows, "diagonal")
-    shares = {
-        start: float(np.mean([by_start[start] for by_start in found.values()]))
-        for start in {row.start for row in figure.rows}
-    }
-    verdict, resolution, shown = _of_the_best(figure, {"all matrices": shares}, HALF, 1 / 11)
+    ranges = {name: (min(each.values()), max(each.values())) for name, each in found.items()}
     light = [
-        f"{name} ({min(by_start.values()):.2f} to {max(by_start.values()):.2f})"
-        for name, by_start in found.items()
-        if min(by_start.values()) < HALF
+        f"{name} ({low:.2f} to {high:.2f})" for name, (low, high) in ranges.items() if low < HALF
     ]
+    if together:
+        starts = {row.start for row in figure.rows}
+        means = {
+            start: float(np.mean([each[start] for each in found.values()])) for start in starts
+        }
+        shares, shown = {"all matrices": means}, "mean over the matrices"
+    else:
+        shares, shown = found, "least of all matrices"
+    verdict, resolution, measured = _of_the_best(figure, shares, HALF, 1 / 11)
     note = (
-        f"Matrices with less than half in some of these networks: {results.listed(light)}; "
-        f"diagonal-in-every-matrix is about them. {LAST}"
+        f"Less than half in some network as good as the paper's: {results.listed(light)}. P of the "
+        "last layer is left out, because its rows of x change nothing."
     )
     return Judgement(
         verdict,
-        f"share of the diagonal in the squared entries, mean over the matrices: {shown}; all "
-        f"starts as good as the paper's from {min(shares.values()):.2f} to "
-        f"{max(shares.values()):.2f}",
-        f"most of the weights; weights without structure have 1/11 = {1 / 11:.2f}",
-        f"more than half, our line, {_best(figure)}; every matrix counts alike",
-        f"{note} {_more_starts(view)}" if verdict == UNDECIDED else note,
-        **figure.evidence,
-        resolution=resolution,
-    )
-
-
-def _every_matrix(view: View) -> Judgement:
-    figure = figure_4(view)
-    if figure is None:
-        return full_results.no_full_network()
-    if len(figure.losses) < 2:
-        return results.open_until("the loss of one start alone at this scale", "standard")
-    found = full_results.by_matrix(figure.rows, "diagonal")
-    verdict, resolution, shown = _of_the_best(figure, found, HALF, 1 / 11)
-    best = ", ".join(f"{name} {by_start[figure.best]:.2f}" for name, by_start in found.items())
-    note = f"The best by other sequences is start {figure.best}: {best}. {LAST}"
-    return Judgement(
-        verdict,
-        "least share of the diagonal in the squared entries of a matrix, by network of least "
-        f"loss: {shown}",
-        f"most of it in every matrix; a matrix without structure has 1/11 = {1 / 11:.2f}",
+        f"share of the diagonal in the squared entries, {shown}, by network of least loss: "
+        f"{measured}",
+        f"most of {'the weights' if together else 'every matrix'}; without structure it is 1/11 = "
+        f"{1 / 11:.2f}",
         f"more than half, our line, {_best(figure)}",
         f"{note} {_more_starts(view)}" if verdict == UNDECIDED else note,
         **figure.evidence,
@@ -239,14 +222,14 @@ CLAIMS = (
         "near-diagonal",
         f"{SOURCE}, Figure 4",
         "The weights that FULL learns with four layers on {1,3} are diagonal-heavy.",
-        _near_diagonal,
+        partial(_diagonal, together=True),
         ("fig-4",),
     ),
     Claim(
         "diagonal-in-every-matrix",
         "Ours, beside Figure 4",
         "Every matrix of these weights is diagonal-heavy by itself.",
-        _every_matrix,
+        partial(_diagonal, together=False),
         ("fig-4", "full-structure"),
         ours=True,
     ),
