@@ -370,6 +370,6 @@ def test_every_claim_with_a_resolution_is_broken_by_it():
         for scale in ("quick", "standard", "paper")
         if entry(claim.id, evidence.view(scale)).resolution is not None
     }
-    # What would make these hold is tested with the claims; the models have their test above.
+    # What would make these hold has tests of its own; the models have theirs above.
     elsewhere = {"stream-never-repeats", "five-layers-answer-0", "heads-times-rank"}
     assert sampled == set(BREAKS) | elsewhere
