@@ -1,11 +1,11 @@
 """Pack the networks that `attnlab reproduce linear --scale paper` trained into the file that ships.
 
     attnlab reproduce linear --scale paper --gpus all --cells linear_full --store results
-    python scripts/pack_full_networks.py results --device "NVIDIA H200"
+    python scripts/pack_full_networks.py results
 
-A store may come from another machine (`attnlab store import`). Networks that the store does not
-have stay in the file as they are. The last lines are the digests for
-`attnlab.linear.study.grids_full`.
+A store may come from another machine (`attnlab store import`). Its run logs say on which device
+each network was trained. Networks that the store does not have stay in the file as they are. The
+last lines are the digests for `attnlab.linear.study.grids_full`.
 """
 
 import argparse
@@ -16,6 +16,8 @@ from typing import Any
 
 from attnlab.errors import AttnlabError, UserError
 from attnlab.lab.cell import Cell
+from attnlab.lab.packing import device_of
+from attnlab.lab.provenance import read_runs
 from attnlab.lab.store import Store
 from attnlab.linear.study import grids_full
 from attnlab.linear.study.questions_full import TrainedNetworkRow
@@ -41,8 +43,22 @@ def record_of(row: TrainedNetworkRow, steps: int, device: str) -> dict[str, Any]
     }
 
 
-def pack(store: Store, cells: list[Cell], target: Path, device: str) -> int:
-    """Add the networks of the cells that the store has; returns how many there were."""
+def devices(store: Store) -> dict[str, str]:
+    """The device of every cell by its key, from the run logs; the last run of a cell counts."""
+    return {
+        line["key"]: name
+        for header, lines in read_runs(store.root / "runs")
+        for line in lines
+        if (name := device_of(header, line))
+    }
+
+
+def pack(store: Store, cells: list[Cell], target: Path, device: str | None = None) -> int:
+    """Add the networks of the cells that the store has; returns how many there were.
+
+    `device` is where those were trained of which no run log says it.
+    """
+    trained_on = devices(store)
     held = full_networks.__wrapped__(target) if target.exists() else None
     matrices = {} if held is None else {n: tensor.block() for n, tensor in held.tensors.items()}
     records = {} if held is None else dict(held.records)
@@ -53,11 +69,16 @@ def pack(store: Store, cells: list[Cell], target: Path, device: str) -> int:
         if rows is None or weights is None:
             continue
         config = cell.config
+        where = trained_on.get(cell.key, device)
+        if where is None:
+            raise UserError(
+                f"No run log of {store.root} names the device of {cell}; give --device."
+            )
         for row in rows:
             name = f"{config.recipe}/{row.noise}/{config.depth}/{row.start}"
             for part in "PQ":
                 matrices[f"{name}/{part}"] = weights[f"{row.noise}/{row.start}/{part}"][:, 0]
-            records[name] = record_of(row, config.steps, device)
+            records[name] = record_of(row, config.steps, where)
         recipe = asdict(replace(recipe_of(config.recipe), batch=config.batch))
         about["recipes"] = {**about.get("recipes", {}), config.recipe: recipe}
         about["problem"], about["held_out"] = {"d": config.d, "n": config.n}, config.held_out
@@ -73,7 +94,7 @@ def main(given: list[str] | None = None) -> int:
     parser.add_argument("store", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", type=Path, default=FILE, help="file to write")
-    parser.add_argument("--device", required=True, help="on which those of the store were trained")
+    parser.add_argument("--device", help="on which those were trained of which no run log says it")
     options = parser.parse_args(given)
     try:
         store = Store(options.store, create=False)

@@ -166,7 +166,9 @@ def test_a_failure_beside_a_refusal_is_exit_code_1(main, monkeypatch):
     monkeypatch.setenv("TOY_FAIL", "4")
     ended = main("reproduce", "toy", "--no-report")
     assert ended.code == 1
-    assert ended.err == "attnlab: 2 cells failed, named above; all others are stored.\n"
+    assert ended.err == (
+        "attnlab: 1 cell failed and 1 cell was refused, named above; all others are stored.\n"
+    )
 
 
 def test_the_version_is_that_of_the_package(attnlab):

@@ -14,6 +14,7 @@ from attnlab.lab.catalog import load_study
 from attnlab.lab.part import compute
 from attnlab.random.study import cells as random_cells
 from attnlab.random.study import cells_checks, cells_conditional, cells_curves
+from attnlab.random.theory import law
 from attnlab.separation.study import (
     cells_attention,
     cells_hypothesis,
@@ -74,8 +75,9 @@ CELLS = {
 
 def peak_of(cell):
     """Bytes that a cell takes at its worst moment, without what was there before."""
-    one_neuron.binomial_weights.cache_clear()
-    regression_bounds._exceed.cache_clear()
+    compute(cell)  # what it imports and compiles is not part of the peak
+    for kept in (one_neuron.binomial_weights, regression_bounds._exceed, law._statistics):
+        kept.cache_clear()
     gc.collect()
     tracemalloc.start()
     try:

@@ -156,7 +156,10 @@ def refuse_failed(summaries: list[Summary]) -> None:
     errors = [error for summary in summaries for _, error in summary.failed]
     if not errors:
         return
-    cells, rest = counted(len(errors), "cell"), "named above; all others are stored."
-    if all(isinstance(error, UserError) for error in errors):
-        raise UserError(f"{cells} {'was' if len(errors) == 1 else 'were'} refused, {rest}")
-    raise AttnlabError(f"{cells} failed, {rest}")
+    refused = sum(isinstance(error, UserError) for error in errors)
+    failed, rest = len(errors) - refused, "named above; all others are stored."
+    were = f"{counted(refused, 'cell')} {'was' if refused == 1 else 'were'} refused"
+    if not failed:
+        raise UserError(f"{were}, {rest}")
+    also = f" and {were}" if refused else ""
+    raise AttnlabError(f"{counted(failed, 'cell')} failed{also}, {rest}")

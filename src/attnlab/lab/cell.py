@@ -52,8 +52,9 @@ class CellKind(Generic[Config, Row]):
 
     `tolerance` says how closely another device agrees, and `shortened`, of a kind that trains,
     gives the same question with few steps: `attnlab verify` recomputes that one instead.
-    `compiled_here` says that the machine's own compiler has a part in the last digits, so that
-    equal bits are promised for one machine and not for one kind of device.
+    `compiled_here` says that the machine's own compiler has a part in the last digits: equal bits
+    are then promised for one machine and not for one kind of device, and `attnlab verify` compares
+    within the tolerance.
     """
 
     name: str

@@ -59,6 +59,9 @@ class Unrecorded:
     beside: str | None = None
 
 
+NOTHING = Unrecorded()
+
+
 def pack(
     store: Store,
     study: Study,
@@ -103,7 +106,7 @@ def pack(
         len(plan.cells),
         tuple(extra),
         tuple(key for each in results.values() for key, rows in each.items() if not rows),
-        _sources(store, list(results), unrecorded or Unrecorded()),
+        _sources(store, list(results), unrecorded or NOTHING),
     )
     before = None if fresh else evidence_of(study)
     kept = _kept(before, run, {k: cell for k, cell in every.items() if k not in results})
@@ -172,7 +175,7 @@ def _sources(store: Store, keys: list[str], unrecorded: Unrecorded) -> tuple[Sou
     groups: dict[tuple[int, str], dict[str, float]] = {}
     for key in keys:
         index, line = last[key]
-        device = _device_of(logs[index][0], line, unrecorded)
+        device = device_of(logs[index][0], line, unrecorded)
         if not device:
             raise UserError("The run logs do not name the device; give it (--device NAME).")
         groups.setdefault((index, device), {})[key] = round(float(line["seconds"]), 4)
@@ -182,8 +185,18 @@ def _sources(store: Store, keys: list[str], unrecorded: Unrecorded) -> tuple[Sou
     )
 
 
-def _device_of(header: dict[str, Any], line: dict[str, Any], unrecorded: Unrecorded) -> str | None:
-    """The name of the card or, for "cpu", of the processor."""
+def device_of(
+    header: dict[str, Any], line: dict[str, Any], unrecorded: Unrecorded = NOTHING
+) -> str | None:
+    """The name of the card or, for "cpu", of the processor; None where a log does not say it.
+
+    Parameters
+    ----------
+    header, line
+        The first line of a run log, and the one of a cell.
+    unrecorded
+        What to take for logs that leave it out.
+    """
     named, processor = line.get("device"), header.get("machine", {}).get("processor")
     if named:
         return processor if named == "cpu" else named

@@ -6,12 +6,11 @@ import pytest
 from attnlab.linear.kernels.axis import answers, answers_and_jacobian, from_numbers, numbers, packed
 from attnlab.linear.models.axis import AxisWeights
 from attnlab.linear.models.transformer import final_weights
-from tests.linear.kernels.cuda_on_host import needs_compiler, own_cache
+from tests.linear.kernels.cuda_on_host import needs_compiler
 from tests.linear.prompts import difference, gram_matrix
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
-__all__ = ["own_cache"]
 
 LAYERS, SEQUENCES = 2, 3  # one shape for all tests, so that its programs are shared
 

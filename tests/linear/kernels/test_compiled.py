@@ -4,9 +4,7 @@ import pytest
 from attnlab.errors import UserError
 from attnlab.linear.kernels import compiled as compiling
 from attnlab.linear.kernels.cuda import compiled
-from tests.linear.kernels.cuda_on_host import needs_compiler, own_cache
-
-__all__ = ["own_cache"]
+from tests.linear.kernels.cuda_on_host import needs_compiler
 
 
 def test_without_a_gpu_there_are_no_kernels():

@@ -8,12 +8,11 @@ from attnlab.linear.kernels import gram_cuda
 from attnlab.linear.kernels.gram import loss_and_gradient
 from attnlab.linear.models.transformer import final_weights
 from attnlab.linear.models.weights import FullWeights
-from tests.linear.kernels.cuda_on_host import needs_compiler, own_cache
+from tests.linear.kernels.cuda_on_host import needs_compiler
 from tests.linear.prompts import full_weights, gram_matrix
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
-__all__ = ["own_cache"]
 
 BATCH, D = 37, 4
 """Not a multiple of the SIMD width, so that padding is needed."""

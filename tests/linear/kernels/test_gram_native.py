@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -15,9 +16,7 @@ from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.training.batches import noise_tables
 from attnlab.linear.training.full_loss import FullLoss
 from attnlab.linear.training.recipes import RegressionMember
-from tests.linear.kernels.cuda_on_host import needs_compiler, own_cache
-
-__all__ = ["own_cache"]
+from tests.linear.kernels.cuda_on_host import needs_compiler
 
 LAWS = [Uniform(2), Categorical((1.0, 3.0, 5.0)), Uniform(0)]
 PROBLEM = NoisyRegression(4, 9)
@@ -119,36 +118,64 @@ def test_what_it_does_not_compute_goes_to_plain_jax():
     assert not gram_native.serves(weights, PROBLEM, 2**31)
 
 
-def test_without_a_compiler_plain_jax_computes(monkeypatch):
+@pytest.fixture
+def no_compiler(monkeypatch):
+    """A machine without a C++ compiler."""
     monkeypatch.setattr(gram_native, "FOR_THIS_PROCESSOR", ("no-such-compiler",))
     gram_native._target.cache_clear()
-    assert not gram_native.serves(population(0, 2, PROBLEM.d), PROBLEM, 8)
+    yield
     gram_native._target.cache_clear()
 
 
+def test_without_a_compiler_plain_jax_computes_and_says_why(no_compiler, monkeypatch, seed):
+    weights, key = population(seed, 2, PROBLEM.d), jax.random.key(seed)
+    member = RegressionMember(noise_tables(LAWS, jnp.float32), None, None)
+    monkeypatch.delattr(gram_native, "loss_and_gradient")
+    with pytest.warns(RuntimeWarning, match="without their C\\+\\+ kernel.*no-such-compiler"):
+        assert not gram_native.serves(weights, PROBLEM, 24)
+    loss = jax.value_and_grad(FullLoss(PROBLEM, 24))
+    found = jax.vmap(loss, (0, None, 0))(weights, key, member)
+    assert_close(found, plain(weights, key, PROBLEM, 24))
+
+
+@pytest.mark.parametrize(
+    "other", [lambda: jax.default_prng_impl("rbg"), lambda: jax.threefry_partitionable(False)]
+)
+def test_other_random_numbers_than_the_usual_ones_are_left_to_jax(other):
+    with other():
+        assert not gram_native.serves(population(0, 2, PROBLEM.d), PROBLEM, 8)
+
+
+@needs_compiler
 def test_asked_again_the_kernel_is_found_again():
     # JAX refuses a second registration under one name.
     first = gram_native._target(PROBLEM.d + 1)
     gram_native._target.cache_clear()
+    assert first is not None
     assert gram_native._target(PROBLEM.d + 1) == first
 
 
 SCRIPT = """
-import jax, numpy as np
+import os, jax, numpy as np
 from tests.linear.kernels.test_gram_native import PROBLEM, native, population
 loss, gradient = native(population(3, 3, PROBLEM.d), jax.random.key(3), PROBLEM, 700)
 print(b"".join(np.asarray(part).tobytes() for part in (loss, gradient.P, gradient.Q)).hex())
+print(len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else None)
 """
+ROOT = Path(__file__).parents[3]
 
 
 @needs_compiler
 def test_the_number_of_threads_does_not_change_a_bit(monkeypatch):
     monkeypatch.setenv("JAX_PLATFORMS", "cpu")
 
-    def bits(threads):
+    def computed(threads):
         monkeypatch.setenv("PJRT_NPROC", str(threads))
-        return subprocess.run(
-            [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True
-        ).stdout
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, cwd=ROOT
+        )
+        return done.stdout.split()
 
-    assert bits(1) == bits(3)
+    (one, few), (other, more) = computed(1), computed(3)
+    assert one == other
+    assert few == "None" or int(few) < int(more)

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scripts.pack_full_networks import pack
+from scripts.pack_full_networks import main, pack
 
 from attnlab.errors import UserError
 from attnlab.lab.part import compute, decode, decode_weights
+from attnlab.lab.provenance import RunLog
 from attnlab.lab.store import Store
 from attnlab.lab.task import attempt
 from attnlab.lab.watch import Watch
@@ -128,6 +129,7 @@ def test_every_network_has_its_loss(trained):
 def test_what_a_store_has_is_packed_and_the_rest_of_the_file_stays(trained, tmp_path):
     cell, done = trained
     store, target = Store(tmp_path / "store"), tmp_path / "full.safetensors"
+    assert main([str(tmp_path / "store"), "--target", str(target)]) == 2
     with pytest.raises(UserError, match=r"must hold cells of the kind linear_full, got none"):
         pack(store, [cell], target, "a card")
     before = np.ones((1, 4, 4))
@@ -147,6 +149,15 @@ def test_what_a_store_has_is_packed_and_the_rest_of_the_file_stays(trained, tmp_
     record = held.record("uniform:2", 2, 1)
     assert (record["loss"], record["standard_error"], record["steps"]) == (row.loss, row.error, 8)
     assert record["device"] == "a card"
+    with pytest.raises(UserError, match=r"^No run log of .* names the device of linear_full"):
+        pack(store, [cell], tmp_path / "other.safetensors")
+    log = RunLog(store.root / "runs", "in-process")
+    log.finished(cell.key, cell.kind.name, 1.0, "another card")
+    log.close()
+    other = tmp_path / "other.safetensors"
+    pack(store, [cell], other, "a card")
+    packed = full_networks.__wrapped__(other)
+    assert packed.record("uniform:2", 2, 1)["device"] == "another card"
     kept = decode_weights(done.weights)["uniform:2/1/P"]
     assert np.array_equal(held.weights("uniform:2", 2, 1).P, kept)
 

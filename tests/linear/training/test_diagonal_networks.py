@@ -15,9 +15,7 @@ from attnlab.linear.training import diagonal_networks, full_loss
 from attnlab.linear.training.diagonal_networks import as_full, start_near, train_diagonal
 from attnlab.linear.training.full_loss import mean_loss
 from attnlab.linear.training.full_networks import FullRecipe
-from tests.linear.kernels.cuda_on_host import needs_compiler, own_cache
-
-__all__ = ["own_cache"]
+from tests.linear.kernels.cuda_on_host import needs_compiler
 
 PROBLEM, LAW = NoisyRegression(3, 8), Uniform(2)
 RECIPE = FullRecipe(batch=32, learning_rate=1e-2, scale=0.1, warmup=0.0, final=1.0, clip=None)
@@ -71,9 +69,10 @@ def test_networks_stay_in_their_family_and_learn():
 
 @needs_compiler
 def test_the_fused_kernel_trains_the_same_diagonal_networks(monkeypatch):
-    plain, _ = plainly_trained()
-    monkeypatch.setattr(compiled, "available", lambda: True)
     monkeypatch.setattr(full_loss.gram_native, "serves", lambda *given: False)
+    jax.clear_caches()
+    plain, _ = train_diagonal(PROBLEM, LAW, 2, RECIPE, **SIZES)
+    monkeypatch.setattr(compiled, "available", lambda: True)
     used = []
     kernel = full_loss.gram_cuda.loss_and_gradient
     monkeypatch.setattr(

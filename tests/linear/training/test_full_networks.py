@@ -19,9 +19,7 @@ from attnlab.linear.training.full_networks import (
     train_full,
 )
 from attnlab.training.checkpoint import CheckpointFile
-from tests.linear.kernels.cuda_on_host import needs_compiler, own_cache
-
-__all__ = ["own_cache"]
+from tests.linear.kernels.cuda_on_host import needs_compiler
 
 PROBLEM = NoisyRegression(3, 8)
 LAWS = (Uniform(2), Categorical((1.0, 3.0)))
@@ -59,9 +57,10 @@ def test_a_member_does_not_depend_on_the_laws_that_are_trained_with_it():
 
 @needs_compiler
 def test_the_fused_kernel_trains_the_same_networks(monkeypatch):
+    monkeypatch.setattr(full_loss.gram_native, "serves", lambda *given: False)
+    jax.clear_caches()
     plain = train_full(PROBLEM, LAWS, 2, RECIPE, **SIZES)
     monkeypatch.setattr(compiled, "available", lambda: True)
-    monkeypatch.setattr(full_loss.gram_native, "serves", lambda *given: False)
     used = []
     kernel = full_loss.gram_cuda.loss_and_gradient
     monkeypatch.setattr(

@@ -4,11 +4,12 @@ The kernel is `native/full_network.cpp`. It draws the sequences of `training.bat
 itself, from the same key and with the same bits, because on a processor JAX takes longer to draw
 them than the kernel takes for the networks. It is compiled for this processor by the system's C++
 compiler, serves float32, one head and d <= 15, and stays for its speed, which
-`benchmarks/linear.py` measures against `gram` and plain JAX. Its test is plain JAX.
+`benchmarks/linear_native.py` measures against JAX. Its test is plain JAX.
 """
 
 import ctypes
 import hashlib
+import warnings
 from functools import lru_cache
 from pathlib import Path
 
@@ -28,19 +29,20 @@ SOURCE, SYMBOL = "full_network.cpp", "full_network_loss_and_gradient"
 FOR_THIS_PROCESSOR = ("c++", "-O3", "-std=c++17", "-march=native")
 COMMAND = (*FOR_THIS_PROCESSOR, "-fno-math-errno", "-shared", "-fPIC", "-w")
 LARGEST_SIDE = 16
+USUAL_GENERATOR = "threefry2x32"
+SLOWER = "FULL networks are trained without their C++ kernel, which is several times faster."
 _registered: set[str] = set()  # JAX takes a name once in a process
 MOST_NUMBERS = 2**32  # of a batch: the kernel counts them in 32 bits
 
 
 def serves(weights: FullWeights, problem: NoisyRegression, batch: int) -> bool:
     """Whether the kernel computes such networks on this machine; it is compiled to find out."""
+    if jax.default_backend() != "cpu" or not _usual_generator():
+        return False
     heads, side = weights.P.shape[-3], weights.P.shape[-1]
     numbers = batch * (problem.n + 2) * side
-    # The kernel repeats what JAX's default generator does.
-    usual = jax.config.values["jax_threefry_partitionable"]
     fitting = heads == 1 and side <= LARGEST_SIDE and numbers < MOST_NUMBERS
-    fitting = fitting and weights.P.dtype == jnp.float32 and usual
-    return fitting and jax.default_backend() == "cpu" and _target(side) is not None
+    return fitting and weights.P.dtype == jnp.float32 and _target(side) is not None
 
 
 def loss_and_gradient(
@@ -74,9 +76,21 @@ def loss_and_gradient(
     return loss, jax.vmap(FullWeights)(dP[:, :, None], dQ[:, :, None])
 
 
+def _usual_generator() -> bool:
+    """Whether `jax.random` uses its default generator, which the kernel repeats.
+
+    A release of JAX without one of the two options has no other choice than its default.
+    """
+    generator = getattr(jax.config, "jax_default_prng_impl", USUAL_GENERATOR)
+    return generator == USUAL_GENERATOR and getattr(jax.config, "jax_threefry_partitionable", True)
+
+
 @lru_cache
 def _target(side: int) -> str | None:
-    """The name under which `jax.ffi.ffi_call` finds the kernel; None where it does not compile."""
+    """The name under which `jax.ffi.ffi_call` finds the kernel; None where it does not compile.
+
+    The first time that it does not, a warning says why.
+    """
     try:
         # What the compiler knows of this processor: a cache folder may be shared by several.
         macros = compiled.run([*FOR_THIS_PROCESSOR, "-x", "c++", "-dM", "-E", "/dev/null"], SOURCE)
@@ -87,6 +101,7 @@ def _target(side: int) -> str | None:
             function = ctypes.CDLL(str(found))[SYMBOL]
             jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(function), platform="cpu")
             _registered.add(name)
-    except (UserError, OSError):
+    except (UserError, OSError) as error:
+        warnings.warn(f"{SLOWER} {error}", RuntimeWarning, stacklevel=2)
         return None
     return name

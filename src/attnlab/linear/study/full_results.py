@@ -114,8 +114,13 @@ def starts(view: View, recipe: str) -> dict[int, list[FullLossRow]]:
 
 
 def best(rows: Sequence[FullLossRow]) -> FullLossRow:
-    """The best start, chosen on other sequences than it is evaluated on."""
-    return min(rows, key=lambda row: math.inf if row.selection is None else row.selection)
+    """The best start without a heavy tail, chosen on other sequences than it is evaluated on."""
+
+    def rank(row: FullLossRow) -> tuple[bool, float]:
+        tail = not results.steady(results.loss_of(row))
+        return tail, math.inf if row.selection is None else row.selection
+
+    return min(rows, key=rank)
 
 
 def structure(view: View, law: str, layers: int) -> list[StructureRow]:

@@ -2,7 +2,7 @@
 
 The shipped networks are evaluated at `quick` (the best of five) and at `standard` and `paper`
 (every one). `paper` also trains what ships, all ten laws and seven depths from five starts, which
-should have a GPU, and `standard` trains FULL on one law for minutes. The table of digests says
+is meant for a GPU, and `standard` trains FULL on one law for minutes. The table of digests says
 which networks ship, so that planning opens no file; a test compares it with the file.
 """
 
@@ -55,7 +55,7 @@ RECIPE_DIGESTS: dict[str, str] = {
 }
 STARTS = 5
 STEPS = 200_000  # the paper's
-LAW_BY_LAW = 5  # layers from which every law is a cell, which a processor trains in half an hour
+LAW_BY_LAW = 5  # layers from which every law is a cell of its own, so that a processor can train it
 NEAR_DIAG = (4, 7), 70_000  # depths of FULL that starts near DIAG, and its steps
 RECIPE_DEPTH = 4  # of the networks that the paper's recipe trains, on U(0,5)
 HEAT_MAP = grids.TWO, 4  # Figure 4 shows four layers on {1, 3}

@@ -2,7 +2,8 @@
 
 FULL has all entries of P and Q free and is trained by Adam from random weights
 (`attnlab.linear.training.full_networks`). A training cell has one depth and any number of noise
-laws, because a GPU trains fifty networks in little more than the time of ten. Its weights ship
+laws: a GPU trains fifty shallow networks in little more than the time of ten, and a processor takes
+the deep ones law by law. Its weights ship
 (`scripts/pack_full_networks.py`), and the shipped ones are evaluated by cells of their own. They
 are answered in `compute_full`.
 """

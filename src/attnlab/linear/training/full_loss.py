@@ -1,9 +1,9 @@
 """The loss of FULL networks on drawn sequences, and where its gradient is computed.
 
 Source: Vladymyrov et al. (arXiv 2402.14180). The loss is 1/2 ||w^L - w||^2, the mean of the paper's
-loss over the query, so that its gradient has the same expectation. A population on a GPU with nvcc
-is one fused kernel (`kernels.gram_cuda`), on a processor with a C++ compiler one that also draws
-the sequences (`kernels.gram_native`), and plain JAX elsewhere.
+loss over the query, so that its gradient has the same expectation. The loss of a population is
+computed by a fused kernel on a GPU with nvcc (`kernels.gram_cuda`), by one that also draws the
+sequences on a processor with a C++ compiler (`kernels.gram_native`), and by plain JAX elsewhere.
 """
 
 from collections.abc import Callable

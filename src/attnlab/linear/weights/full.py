@@ -86,12 +86,17 @@ class FullNetworks:
         return not record["diverged"] and record["standard_error"] <= STEADY * record["loss"]
 
     def best(self, law: str, depth: int, recipe: str = RECIPE) -> int:
-        """The seed of least `selection`; if all diverged, that of the least body of the loss."""
+        """The seed of least `selection` among those without a heavy tail, if there are any.
 
-        def rank(seed: int) -> tuple[bool, float]:
+        If all diverged, it is that of the least body of the loss.
+        """
+
+        def rank(seed: int) -> tuple[bool, bool, float]:
             chosen = self.selection(law, depth, seed, recipe)
-            body = self.record(law, depth, seed, recipe)["body"]
-            return chosen is None, chosen if chosen is not None else body or math.inf
+            if chosen is None:
+                body = self.record(law, depth, seed, recipe)["body"]
+                return True, True, body or math.inf
+            return False, not self.steady(law, depth, seed, recipe), chosen
 
         seeds = self.seeds(law, depth, recipe)
         if not seeds:

@@ -25,9 +25,14 @@ _KIND_OF = [KINDS.index(kind) for kind, _ in NETWORKS]
 _LABEL_OF = [label for _, label in NETWORKS]
 
 
+def signs_shape(n: int, m: int, shared_signs: bool = True) -> tuple[int, ...]:
+    """Shape of the signs of one trial: (m, n), or (4, m, n) where each network has its own."""
+    return (m, n) if shared_signs else (len(NETWORKS), m, n)
+
+
 def trial_memory(n: int, m: int, shared_signs: bool = True) -> tuple[int, int]:
     """Bytes that one trial takes in float32, and those that it takes where float64 decides."""
-    signs = m * n * (1 if shared_signs else len(NETWORKS))
+    signs = math.prod(signs_shape(n, m, shared_signs))
     # Signs as bits and as numbers, levels and weights.
     return 5 * signs + 4 * 3 * n, 9 * signs + 8 * 3 * n
 
@@ -54,7 +59,7 @@ class RegressionTrials:
     def successes(self, trials: int, seed: int, block: int) -> int:
         """The number of trials in which E_success happens."""
         n, m = self.problem.n, self.network.width
-        signs = m * n * (1 if self.network.shared_signs else len(NETWORKS))
+        signs = math.prod(self.shape)
         in_float32, in_float64 = trial_memory(n, m, self.network.shared_signs)
         require_one_trial(in_float32 + in_float64, "n or the width m")
         data_rng, sign_rng = generators(seed, 2)
@@ -71,9 +76,8 @@ class RegressionTrials:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the signs of one trial: (m, n), or (4, m, n) where they are not shared."""
-        groups = () if self.network.shared_signs else (len(NETWORKS),)
-        return (*groups, self.network.width, self.problem.n)
+        """Shape of the signs of one trial."""
+        return signs_shape(self.problem.n, self.network.width, self.network.shared_signs)
 
     def outcomes(
         self,

@@ -16,7 +16,7 @@ from attnlab.separation import theory
 from attnlab.separation.study.cells_attention import AttentionPoint
 from attnlab.separation.theory.attention_law import law_memory
 
-BYTES_PER_POINT = 400
+SPIKES_D = 22  # the dimension of the plane of a0 and a1
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ def run_map(config: SuccessMap) -> Outcome[MapPoint]:
     arguments.integer("steps", config.steps, 2)
     arguments.integer("n", config.n, 4)
     arguments.one_of("plane", config.plane, ("d-m", "a0-a1"))
-    require_memory("The points of the map", BYTES_PER_POINT * config.steps**2, "steps")
+    needs = needs_of_map(config)
+    require_memory("The map", needs.host_bytes, needs.reduce)
     points = []
     if config.plane == "d-m":
         for k in divisors(config.n, config.n // 2):
@@ -58,7 +59,7 @@ def run_map(config: SuccessMap) -> Outcome[MapPoint]:
     else:
         for a0 in np.linspace(0.0, 1.2, config.steps + 1):
             for a1 in np.linspace(0.0, 2.4, config.steps + 1):
-                point = AttentionPoint(config.n, 22, x=config.x, a0=float(a0), a1=float(a1))
+                point = AttentionPoint(config.n, SPIKES_D, x=config.x, a0=float(a0), a1=float(a1))
                 found = theory.success(point.problem(), point.network()).value
                 points.append(MapPoint(float(a0), float(a1), found))
     return Outcome(points)
@@ -73,7 +74,7 @@ def divisors(n: int, largest: int) -> list[int]:
 def needs_of_map(config: SuccessMap) -> Needs:
     """The points, and the states of the law at the largest dimension."""
     across = len(divisors(config.n, config.n // 2)) if config.plane == "d-m" else config.steps + 1
-    d = config.n // 2 + 2 if config.plane == "d-m" else 22
+    d = config.n // 2 + 2 if config.plane == "d-m" else SPIKES_D
     return Needs(ROW * across * (config.steps + 1) + law_memory(d), reduce="steps or n")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from attnlab.linear.kernels.compiled import library
+from attnlab.linear.kernels.compiled import library, run
 
 FOLDER = Path(__file__).parent
 REAL = {"float32": "F32", "float64": "F64"}
@@ -35,7 +35,9 @@ def target(source: str, symbol: str, dtype: Any, **sizes: int) -> str:
     given = {**sizes, "REAL": REAL[np.dtype(dtype).name]}
     constants = [f"-D{name}={value}" for name, value in sorted(given.items())]
     name = "_".join([symbol, *(constant[2:] for constant in constants)])
-    function = ctypes.CDLL(str(library(FOLDER, source, (*command, *constants))))[symbol]
+    # A cache folder may be shared by machines with different GPUs.
+    gpu = f"{jax.devices()[0].device_kind} {run([GPU[0], '--version'], source)}" if on_gpu else ""
+    function = ctypes.CDLL(str(library(FOLDER, source, (*command, *constants), gpu)))[symbol]
     platform = "CUDA" if on_gpu else "cpu"
     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(function), platform=platform)
     return name

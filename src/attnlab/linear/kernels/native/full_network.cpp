@@ -19,7 +19,8 @@ namespace ffi = xla::ffi;
 constexpr int64_t SLOTS = 32;  // parts of a batch, at most
 constexpr int64_t TOGETHER = 8;  // blocks of sequences that are drawn before the networks see them
 
-// Without a name of their own, the libraries of two sizes would share the memory of a thread.
+// As in the headers: the libraries of two sizes must not share symbols whose layout depends on SIDE,
+// nor the memory of a thread.
 namespace {
 
 // Memory of one thread, which it keeps.

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstring>
 
+namespace {
+
 #if defined(__AVX512F__)
 constexpr int LANES = 16;
 #elif defined(__AVX__)
@@ -60,3 +62,5 @@ inline V logarithm(V x) {
   y = y * f * z - 2.12194440e-4f * exponent - 0.5f * z;
   return f + y + 0.693359375f * exponent;
 }
+
+}  // namespace

@@ -7,6 +7,8 @@
 
 #include "lanes.h"
 
+namespace {
+
 constexpr int D = SIDE - 1;
 constexpr int ENTRIES = SIDE * SIDE;
 static_assert(SIDE <= 16, "a matrix should stay in the first-level cache");
@@ -89,3 +91,5 @@ template <typename A, typename B, typename Store>
 inline void symmetric_product(A a, B b, int64_t inner, Store store) {
   lower_tiles_of<0, 0>(a, b, inner, store);
 }
+
+}  // namespace

@@ -9,6 +9,8 @@
 #include "lanes.h"
 #include "products.h"
 
+namespace {
+
 struct Key {
   uint32_t first, second;
 };
@@ -125,3 +127,5 @@ struct NoiseTable {
     return from + (to - from) * ((u - start) / length);
   }
 };
+
+}  // namespace
