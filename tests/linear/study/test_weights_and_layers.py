@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
 from attnlab.linear.study import grids
@@ -166,14 +167,16 @@ def test_the_figures_network_is_the_best_of_five_drawn_from_the_starts(claim):
 
 
 @pytest.mark.parametrize("claim", BY_THE_BEST)
-def test_other_networks_of_twice_the_resolution_are_noticed_among_the_starts(claim):
+def test_exceptions_of_twice_the_resolution_are_noticed_wherever_they_are(claim, seed):
     before = judged(claim, _starts())
     assert before.verdict == "holds"
-    assert before.resolution.value == pytest.approx(1 - 0.05 ** (1 / 20))
+    # Seven starts have a chance of at least a twentieth to be the best of five.
+    assert before.resolution.value == pytest.approx(1 - 0.05 ** (1 / 7))
     count = round(2 * before.resolution.value * 20)
+    exceptions = np.random.default_rng(seed).permutation(20)[:count]
 
     def others(config, row):
-        return {"diagonal": 0.3, "rank_two": 0.3} if row.start < count else {}
+        return {"diagonal": 0.3, "rank_two": 0.3} if row.start in exceptions else {}
 
     assert judged(claim, _starts(("full_starts", others))).verdict != "holds"
 

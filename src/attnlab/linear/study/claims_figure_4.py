@@ -7,6 +7,7 @@ Networks were trained by Adam from random weights, so that nothing made them dia
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
@@ -72,8 +73,7 @@ def _of_the_best(
     It holds where the best of five has every matrix above the line in nearly all draws of five
     from the trained starts, and fails where it has in nearly none. Of five starts alone, every one
     that cannot be told from the best counts, and the resolution is the spread of the least share
-    over all good starts. Of more, it is the share of networks without the structure that so many
-    good starts would have shown.
+    over all good starts. Of more, it is `_share_noticed`.
 
     Parameters
     ----------
@@ -93,10 +93,9 @@ def _of_the_best(
     verdict: Verdict = UNDECIDED
     if max(above, 1 - above) > NEARLY:
         verdict = "holds" if above > NEARLY else "fails"
-    if figure.drawn:
-        unseen = STARTS_LEVEL ** (1 / len(least))  # what all good starts have, with this level
+    if figure.resampled:
         shown = f"the best of five has it with probability {above:.2f}; "
-        seen = Resolution(1 - unseen, HALF, "of the networks")
+        seen = Resolution(_share_noticed(chances.values()), HALF, "of the networks")
     else:
         shown = ""
         values = [value for value, _ in least.values()]
@@ -109,21 +108,31 @@ def _of_the_best(
     return verdict, seen, shown
 
 
+def _share_noticed(chances: Iterable[float]) -> float:
+    """The share of exceptions among the networks that prevents a verdict with `STARTS_LEVEL`.
+
+    A start with a chance of at least 1 - `NEARLY` prevents it alone where it is an exception. That
+    none of these m starts is one has the probability (1 - q)^m if a share q of all networks is.
+    """
+    deciding = sum(chance >= 1 - NEARLY for chance in chances)
+    return 1 - STARTS_LEVEL ** (1 / deciding) if deciding else 1.0
+
+
 def _more_starts(view: View) -> str:
     """What decides: the twenty starts; where they are stored already, nothing that is planned."""
     if full_results.many_starts(view):
-        return f"{NO_SCALE} It depends on the seeds: good starts disagree."
+        return f"{NO_SCALE} The good starts disagree, so the answer depends on the seeds."
     return f"{results.decides('paper')} It trains twenty starts."
 
 
 def _best(figure: Figure4) -> str:
     """Which networks count as the best one, and what the resolution is."""
-    if figure.drawn:
+    if figure.resampled:
         return (
-            f"in at least {NEARLY:g} of all draws of five from the {figure.trained} starts, of "
-            f"which the best is taken; fails in at most {1 - NEARLY:.2g}; the resolution is the "
-            f"share of other networks that would have shown among so many good starts, level "
-            f"{STARTS_LEVEL:g}"
+            f"in more than {NEARLY:g} of the draws of five, with replacement, from the "
+            f"{figure.trained} starts that contain one as good as the paper's; fails in less than "
+            f"{1 - NEARLY:.2g}; the resolution is the share of exceptions among all networks with "
+            f"which this verdict has a probability of at most {STARTS_LEVEL:g}"
         )
     return (
         f"in the best network and in all whose loss is within {MARGIN:g} standard errors of its "
@@ -132,7 +141,10 @@ def _best(figure: Figure4) -> str:
 
 
 def _diagonal(view: View, together: bool) -> Judgement:
-    """Whether most of the weights is on the diagonal: of all matrices together, or of each."""
+    """Whether more than half of the squared entries is on the diagonal.
+
+    `together` asks it of the mean over the matrices, otherwise it is asked of every matrix.
+    """
     figure = figure_4(view)
     if figure is None:
         return full_results.no_full_network()
@@ -160,8 +172,8 @@ def _diagonal(view: View, together: bool) -> Judgement:
         verdict,
         f"share of the diagonal in the squared entries, {shown}, by network of least loss: "
         f"{measured}",
-        f"most of {'the weights' if together else 'every matrix'}; without structure it is 1/11 = "
-        f"{1 / 11:.2f}",
+        f"most of {'the weights, on average over the matrices' if together else 'every matrix'}; "
+        f"without structure it is 1/11 = {1 / 11:.2f}",
         f"more than half, our line, {_best(figure)}",
         f"{note} {_more_starts(view)}" if verdict == UNDECIDED else note,
         **figure.evidence,

@@ -52,7 +52,7 @@ class Figure4:
         return [start for start, loss in self.losses.items() if results.at_most(loss, least)]
 
     @property
-    def drawn(self) -> bool:
+    def resampled(self) -> bool:
         """Whether there are more starts than the five of which the paper shows the best."""
         return self.trained > BEST_OF
 
@@ -62,7 +62,7 @@ class Figure4:
 
         Of five starts alone, each that cannot be told from the best one is as probable.
         """
-        if not self.drawn:
+        if not self.resampled:
             return {start: 1 / len(self.tied) for start in self.tied}
         ordered = sorted(self.losses, key=lambda start: self.losses[start].value)
         found = dict(zip(ordered, chances_of_best(self.trained), strict=False))
