@@ -48,7 +48,7 @@ def run_map(config: SuccessMap) -> Outcome[MapPoint]:
     arguments.integer("n", config.n, 4)
     arguments.one_of("plane", config.plane, ("d-m", "a0-a1"))
     needs = needs_of_map(config)
-    require_memory("The map", needs.host_bytes, needs.reduce)
+    require_memory("The points of the map", needs.host_bytes, needs.reduce)
     points = []
     if config.plane == "d-m":
         for k in divisors(config.n, config.n // 2):
