@@ -5,6 +5,9 @@ import re
 import shutil
 from pathlib import Path
 
+from attnlab.lab.catalog import load_studies
+from attnlab.lab.evidence import shipped_verdicts
+
 
 def test_explain_says_everything_about_one_claim(main, filled):
     ended = main("explain", "toy-s")
@@ -26,6 +29,15 @@ def test_explain_needs_no_store_and_names_the_command(main, tmp_path):
     assert ended.code == 0
     assert "\nDecided by\nattnlab reproduce toy --scale paper\n" in ended.out
     assert list(tmp_path.iterdir()) == []
+
+
+def test_explain_has_the_note_of_the_shipped_run(main):
+    (study,) = load_studies(["separation"])
+    found = shipped_verdicts(study, study.claims)
+    name, note = next((name, each.entry.note) for name, each in found.items() if each.entry.note)
+    parts = main("explain", f"separation/{name}").out.split("Note of the shipped run\n")
+    shown = parts[1].split("\n\n")[0]
+    assert " ".join(shown.split()) == " ".join(note.split())
 
 
 def test_the_name_of_a_study_tells_claims_of_the_same_id_apart(main):

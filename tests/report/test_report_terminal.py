@@ -9,7 +9,7 @@ import re
 import pytest
 from rich.console import Console
 
-from attnlab.lab.ledger import Judged, Ledger, Shipped
+from attnlab.lab.ledger import NOT_COMPUTED, Judged, Ledger, Shipped
 from attnlab.lab.study import NO_SCALE, View
 from attnlab.report.deciding import command_for
 from attnlab.report.digest import Digest
@@ -123,6 +123,15 @@ def test_a_shipped_run_that_decided_nothing_says_what_would(entries):
     there = dataclasses.replace(there, scale="standard")
     looked = dataclasses.replace(smaller, shipped=Shipped(there, "a card", "2026-01-31", 5, 5))
     assert command_for(looked) == "attnlab reproduce garden --scale paper"
+
+
+def test_a_shipped_run_speaks_for_its_scale_until_that_is_computed_here(entries):
+    there = dataclasses.replace(entries[3], scale="paper", note=NO_SCALE)
+    shipped = Shipped(there, "a card", "2026-01-31", 5, 5)
+    command = "attnlab reproduce garden --scale paper"
+    here = dataclasses.replace(there, note=f"'{command}' has it.", shipped=shipped, measured=1)
+    assert command_for(here) == command
+    assert command_for(dataclasses.replace(here, measured=NOT_COMPUTED)) == ""
 
 
 def test_colour_codes_appear_on_a_terminal_only(entries):

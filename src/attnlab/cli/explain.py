@@ -84,12 +84,17 @@ class Explain(OfScale):
             ("Tolerance", entry.tolerance),
             ("Evidence", ": ".join(filter(None, (entry.grade, entry.differs)))),
             ("Would have noticed", str(entry.resolution or "")),
-            ("Note", " ".join(entry.note.split())),
+            ("Note", _note(entry)),
             ("Decided by", command_of(entry, self.seed)),
             ("Shipped run", shipped_words(entry)),
+            ("Note of the shipped run", _note(entry.shipped.entry) if entry.shipped else ""),
             ("Figures", "\n".join(figures)),
             ("Check", where(claim.check)),
         ]
+
+
+def _note(entry: Entry) -> str:
+    return " ".join(entry.note.split())
 
 
 def where(function: Any) -> str:

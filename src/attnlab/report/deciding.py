@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from attnlab.lab.ledger import NAMED_SCALE, Entry, of_seed
+from attnlab.lab.ledger import NAMED_SCALE, NOT_COMPUTED, Entry, of_seed
 from attnlab.lab.study import SCALES
 
 COMMAND = re.compile(r"'(attnlab reproduce [^']+)'")
@@ -24,8 +24,10 @@ def command_for(entry: Entry, seed: int = 0) -> str:
         return NOTHING
     named = COMMAND.search(entry.note)
     command = named[1] if named else _of_a_scale(entry, seed)
-    shipped = entry.shipped.entry if entry.shipped else entry
-    if shipped.decided or shipped.scale == entry.scale:
+    if entry.shipped is None or entry.shipped.entry.decided:
+        return command
+    shipped = entry.shipped.entry
+    if shipped.scale == entry.scale and entry.measured != NOT_COMPUTED:
         return command
     scales = SCALES[: SCALES.index(shipped.scale) + 1]
     looked = any(f"--scale {scale}" in command for scale in scales)
