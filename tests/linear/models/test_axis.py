@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnlab.errors import UserError
-from attnlab.linear.models.axis import AxisWeights, on_axis
+from attnlab.linear.models.axis import AxisWeights, axis_of, on_axis
 from attnlab.linear.models.transformer import final_weights
 from attnlab.linear.models.weights import DiagWeights
 from tests.linear.prompts import diag_weights, gram_matrix
@@ -49,6 +49,24 @@ def test_a_diagonal_network_uses_no_axis(seed, axes):
     diagonal = diag_weights(seed, 3, 1)
     ours = on_axis(diagonal, axes).full(4)
     jax.tree.map(np.testing.assert_array_equal, ours, diagonal.full(4))
+
+
+@pytest.mark.parametrize("axes", [1, 2])
+def test_it_is_read_back_from_its_full_form(seed, axes):
+    weights = axis_weights(seed, 3, axes)
+    jax.tree.map(np.testing.assert_array_equal, axis_of(weights.full(4), axes), weights)
+    # One direction is a case of two.
+    one = axis_weights(seed, 3)
+    jax.tree.map(np.testing.assert_array_equal, axis_of(one.full(4), 2).full(4), one.full(4))
+
+
+def test_a_network_of_another_family_is_not_read_as_one(seed):
+    full = axis_weights(seed, 1, 2).full(4)
+    with pytest.raises(UserError, match="must treat all inputs but the first 1 alike"):
+        axis_of(full, 1)
+    two = jax.tree.map(lambda part: jnp.concatenate([part, part], axis=1), full)
+    with pytest.raises(UserError, match="must have one head, got 2"):
+        axis_of(two, 2)
 
 
 def test_balancing_changes_no_answer(seed):

@@ -13,6 +13,7 @@ from typing import final
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from attnlab.errors import UserError
@@ -89,6 +90,24 @@ def on_axis(weights: DiagWeights, axes: int = 1) -> AxisWeights:
         block(weights.q_x, weights.q_y),
         weights.q_x[:, 0],
     )
+
+
+def axis_of(weights: FullWeights, axes: int = 1) -> AxisWeights:
+    """One-head FULL weights that belong to this family, as AxisWeights: the inverse of `full`.
+
+    Entries that the family does not have are refused.
+    """
+    if weights.P.shape[1] != 1:
+        raise UserError(f"weights must have one head, got {weights.P.shape[1]}.")
+    d = weights.P.shape[-1] - 1
+    ends = np.array([*range(axes), d])
+    p, q = (np.asarray(part)[:, 0] for part in (weights.P, weights.Q))
+    blocks = [part[:, ends[:, None], ends] for part in (p, q)]
+    found = AxisWeights(blocks[0], p[:, axes, axes], blocks[1], q[:, axes, axes])
+    same = jax.tree.map(np.array_equal, found.full(d), weights)
+    if not (same.P and same.Q):
+        raise UserError(f"weights must treat all inputs but the first {axes} alike.")
+    return found
 
 
 def _left(block: Numbers, rest: Numbers, G: Array) -> Array:
