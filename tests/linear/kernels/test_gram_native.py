@@ -29,10 +29,10 @@ def population(seed, depth, d, scale=0.02):
     return jax.vmap(FullWeights)(jnp.asarray(P, jnp.float32), jnp.asarray(Q, jnp.float32))
 
 
-def plain(weights, key, problem, batch, laws=LAWS):
+def plain(weights, key, problem, batch, laws=LAWS, query=False):
     """Loss and gradient of every member by itself, which JAX computes."""
     noise = noise_tables(laws, jnp.float32)
-    loss = jax.jit(jax.value_and_grad(FullLoss(problem, batch)))
+    loss = jax.jit(jax.value_and_grad(FullLoss(problem, batch, query)))
     found = []
     for index in range(len(laws)):
         one, law = jax.tree.map(lambda part, i=index: part[i], (weights, noise))
@@ -40,10 +40,10 @@ def plain(weights, key, problem, batch, laws=LAWS):
     return jax.tree.map(lambda *parts: jnp.stack(parts), *found)
 
 
-def native(weights, key, problem, batch, laws=LAWS):
+def native(weights, key, problem, batch, laws=LAWS, query=False):
     assert gram_native.serves(weights, problem, batch)
-    noise = noise_tables(laws, jnp.float32)
-    return gram_native.loss_and_gradient(weights, jax.random.key_data(key), noise, problem, batch)
+    noise, data = noise_tables(laws, jnp.float32), jax.random.key_data(key)
+    return gram_native.loss_and_gradient(weights, data, noise, problem, batch, query)
 
 
 def assert_close(found, expected):
@@ -59,6 +59,15 @@ def test_it_has_the_loss_and_the_gradient_of_plain_jax(seed, depth, batch):
     weights, key = population(seed, depth, PROBLEM.d), jax.random.key(seed)
     found = native(weights, key, PROBLEM, batch)
     assert_close(found, plain(weights, key, PROBLEM, batch))
+
+
+@needs_compiler
+@pytest.mark.parametrize("depth", [1, 3])
+def test_it_has_the_loss_at_one_query_per_sequence(seed, depth):
+    problem = NoisyRegression(3, 12, variance=(1.0, 4.0, 0.25))
+    weights, key = population(seed, depth, problem.d), jax.random.key(seed)
+    found = native(weights, key, problem, 37, query=True)
+    assert_close(found, plain(weights, key, problem, 37, query=True))
 
 
 @needs_compiler
@@ -100,11 +109,15 @@ def test_a_population_of_one_program_is_computed_by_it(monkeypatch, seed):
     loss = jax.value_and_grad(FullLoss(PROBLEM, 32))
     member = RegressionMember(noise_tables(LAWS, jnp.float32), None, None)
     assert_close(jax.vmap(loss, (0, None, 0))(weights, key, member), expected)
-    assert used
+    assert len(used) == 1
+    at_query = jax.value_and_grad(FullLoss(PROBLEM, 32, query=True))
+    found = jax.vmap(at_query, (0, None, 0))(weights, key, member)
+    assert_close(found, plain(weights, key, PROBLEM, 32, query=True))
+    assert len(used) == 2
     # Members with keys of their own have other sequences each, which plain JAX draws.
     keys = jnp.stack([key] * len(LAWS))
     assert_close(jax.vmap(loss)(weights, keys, member), expected)
-    assert len(used) == 1
+    assert len(used) == 2
 
 
 def test_what_it_does_not_compute_goes_to_plain_jax():

@@ -81,7 +81,7 @@ def _layer_that_adds(r: float) -> Changes:
     """The third layer of the paper's recipe leaves a larger loss than the second."""
 
     def change(config, row):
-        hit = config.recipe == "paper" and row.sigma is None and row.read == 3
+        hit = config.recipe == "printed" and row.sigma is None and row.read == 3
         return {"loss": (1 + 2 * r) * 1.5 * row.loss} if hit else {}
 
     return [("full_evaluation", change)]

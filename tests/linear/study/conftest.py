@@ -13,7 +13,7 @@ def full_networks():
     """All ten laws have FULL networks, one has those of all recipes, and no AXIS has extremes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(grids_full, "DIGESTS", dict.fromkeys(LAWS, "0" * 16))
-        patch.setattr(grids_full, "RECIPE_DIGESTS", dict.fromkeys(("paper", *MODELS), "0" * 16))
+        patch.setattr(grids_full, "RECIPE_DIGESTS", dict.fromkeys(("printed", *MODELS), "0" * 16))
         patch.setattr(tails, "EXTREMES", {})
         _forget()
         yield

@@ -43,7 +43,7 @@ def _evaluation(network: Callable, config) -> list[FullLossRow]:
         depths: Sequence[int] = range(1, 9 if is_deep(config) else 8)
     else:
         depths = (7,) if config.recipe == "from-diag" else (4,)
-    model = {"paper-gd++": "GD++", "paper-diag": "DIAG"}.get(config.recipe, "FULL")
+    model = {"printed-gd++": "GD++", "printed-diag": "DIAG"}.get(config.recipe, "FULL")
     return _rows(network, config, depths, starts, grids_full.STEPS, model)
 
 

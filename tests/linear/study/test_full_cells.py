@@ -17,6 +17,7 @@ from attnlab.linear.study import compute_full, grids, grids_full
 from attnlab.linear.study.cells_full import full_training
 from attnlab.linear.study.full_results import rank_two_by_chance
 from attnlab.linear.study.questions_full import (
+    MODELS,
     FullEvaluation,
     FullMatrices,
     FullStructure,
@@ -74,7 +75,7 @@ def test_many_starts_have_a_row_for_every_matrix_and_one_best_start():
 
 
 def test_gd_is_trained_by_the_papers_recipe_and_stays_gd():
-    small = replace(TRAINED, laws="uniform:2", recipe="paper-gd++", depth=1)
+    small = replace(TRAINED, laws="uniform:2", recipe="printed-gd++", depth=1)
     cell = full_training(small)
     done = compute(cell)
     assert {row.model for row in decode(cell, done.part)[cell.key]} == {"GD++"}
@@ -106,8 +107,8 @@ def test_full_starts_near_the_shipped_diag_network():
             r"^laws must name at least one noise law for the recipe 'clipped', got ' '",
         ),
         (
-            {"recipe": "paper-diag"},
-            r"^laws must name one noise law for the recipe 'paper-diag', got",
+            {"recipe": "printed-diag"},
+            r"^laws must name one noise law for the recipe 'printed-diag', got",
         ),
     ],
 )
@@ -135,14 +136,14 @@ def test_what_a_store_has_is_packed_and_the_rest_of_the_file_stays(trained, tmp_
     before = np.ones((1, 4, 4))
     write_full(
         target,
-        {f"paper/uniform:2/1/0/{part}": before for part in "PQ"},
-        {"paper/uniform:2/1/0": {}},
+        {f"printed/uniform:2/1/0/{part}": before for part in "PQ"},
+        {"printed/uniform:2/1/0": {}},
         {},
     )
     store.add(cell, done)
     assert pack(store, [cell, replace_steps(cell)], target, "a card") == 4
     held = full_networks.__wrapped__(target)
-    assert (held.depths("uniform:2"), held.depths("uniform:2", "paper")) == ([2], [1])
+    assert (held.depths("uniform:2"), held.depths("uniform:2", "printed")) == ([2], [1])
     (row,) = [
         r for r in decode(cell, done.part)[cell.key] if (r.noise, r.start) == ("uniform:2", 1)
     ]
@@ -250,5 +251,5 @@ def test_paper_trains_all_laws_and_depths_from_five_starts():
     assert all((" " in c.laws) == (c.depth < grids_full.LAW_BY_LAW) for c in clipped)
     assert {(c.starts, c.batch) for c in planned} == {(5, 2048)}
     assert {c.steps for c in planned if c.recipe != "from-diag"} == {200_000}
-    assert {c.recipe for c in planned} == {"clipped", *grids_full.RECIPE_DIGESTS}
+    assert {c.recipe for c in planned} == {"clipped", "printed", *MODELS}
     assert not [c for c in grids_full.cells("quick", 0) if c.kind.name == "linear_full"]

@@ -132,7 +132,7 @@ def test_a_quick_run_has_too_few_laws_to_say_that_the_gain_grows():
 
 def test_one_network_in_which_a_layer_adds_to_the_loss_leaves_the_caption_open():
     def one(config, row):
-        hit = config.recipe == "paper" and row.start == 0 and row.sigma is None and row.read == 3
+        hit = config.recipe == "printed" and row.start == 0 and row.sigma is None and row.read == 3
         return {"loss": 2 * row.loss} if hit else {}
 
     found = entry("figure-5", changed(invented("standard"), ("full_evaluation", one)))

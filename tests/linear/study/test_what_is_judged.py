@@ -71,7 +71,7 @@ def test_a_sign_test_says_whether_losses_inside_the_margin_lie_high():
 )
 def test_a_best_start_above_the_printed_loss_by_a_tenth_does_not_reach_it(ratio, verdict):
     loss = ratio * PAPER["FULL", 4, grids.U5]
-    entry = entry_of("full-paper-recipe", by_recipe("paper", loss))
+    entry = entry_of("full-paper-recipe", by_recipe("printed", loss))
     assert entry.verdict == verdict
     above = 5 if ratio > 1.05 else 0
     assert f"{above} of 5 starts are more than 5% above" in str(entry.measured)
@@ -100,15 +100,17 @@ def test_networks_of_another_recipe_refute_no_cell():
     assert entry_of("table-1-full", clipped).verdict == UNDECIDED
 
 
-def test_no_recipe_is_the_papers_setting_and_all_name_what_differs():
-    for claim in ("full-paper-recipe", "diag-paper-recipe", "found-algorithm-together", "figure-5"):
+def test_only_the_printed_recipe_is_the_papers_setting():
+    for claim in ("full-paper-recipe", "diag-paper-recipe", "gd-paper-recipe"):
+        entry = entry_of(claim)
+        assert (entry.grade, entry.differs) == ("paper's setting", "")
+        fewer = fields("full_evaluation", lambda config, row: True, steps_trained=1000)
+        assert entry_of(claim, fewer).grade == "smaller setting"
+    for claim in ("found-algorithm-together", "figure-5"):
         entry = entry_of(claim)
         assert entry.grade == "smaller setting"
-        assert "not finite skipped" in entry.differs
-        assert "held-out loss kept" in entry.differs
-        assert "averaged over the query" in entry.differs
+        assert "four layers" in entry.differs.replace("4", "four")
         assert "clipped" not in entry.differs
-    assert "4 layers alone" in entry_of("figure-5").differs
     for claim in ("table-1-full", "near-diagonal", "four-layers-beat-adarr-full", "full-from-diag"):
         entry = entry_of(claim, ALIKE)
         assert entry.grade == "smaller setting"
@@ -163,7 +165,7 @@ def test_figure_6_is_open_where_a_method_is_missing():
 
 
 def test_momentum_and_rescaling_that_training_does_not_need_refute():
-    same = by_recipe("paper-gd++", 0.5 * PAPER["DIAG", 4, grids.U5])
+    same = by_recipe("printed-gd++", 0.5 * PAPER["DIAG", 4, grids.U5])
     assert entry_of("found-algorithm-together", same).verdict == "fails"
 
 
@@ -182,12 +184,12 @@ def test_an_omega_that_training_does_not_need_refutes_the_algorithm(family):
 
 
 def test_five_starts_of_a_recipe_that_diverge_miss_the_printed_loss():
-    gone = fields("full_evaluation", lambda c, r: c.recipe == "paper", loss=None, error=None)
+    gone = fields("full_evaluation", lambda c, r: c.recipe == "printed", loss=None, error=None)
     assert entry_of("full-paper-recipe", gone).verdict == "fails"
 
 
 def test_the_best_start_of_a_recipe_is_chosen_on_other_sequences():
-    rows = full_results.starts(_view(), "paper")[4]
+    rows = full_results.starts(_view(), "printed")[4]
     assert full_results.best(rows).start == 0
 
 

@@ -14,6 +14,7 @@ from attnlab.linear.training.full_loss import mean_loss
 from attnlab.linear.training.full_networks import (
     FullRecipe,
     evaluate,
+    kept,
     loss_tail,
     start,
     train_full,
@@ -47,6 +48,35 @@ def test_a_run_that_was_stopped_continues_bit_for_bit(tmp_path):
     assert same(whole.params, continued.params)
     assert same(whole.best, continued.best)
     assert np.isfinite(whole.losses).all()
+
+
+def test_over_queries_the_loss_at_one_has_the_loss_as_its_mean(seed):
+    """The queries are sqrt(d) times every unit vector, which has the second moments of N(0, I)."""
+    weights = jax.tree.map(lambda part: part[0], start(LAWS[:1], 1, 2, 3, 0.1))
+    G, targets = sequences(seed)
+    queries = np.sqrt(3) * np.tile(np.eye(3, dtype=np.float32), (len(G), 1))
+    every = (jnp.repeat(part, 3, axis=0) for part in (G, targets))
+    loss, gradient = full_loss.loss_at_queries(weights, *every, jnp.asarray(queries))
+    expected, other = jax.value_and_grad(mean_loss)(weights, G, targets)
+    np.testing.assert_allclose(loss, expected, rtol=1e-4)
+    for one, two in zip(jax.tree.leaves(gradient), jax.tree.leaves(other), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-3 * np.abs(two).max())
+
+
+def test_the_printed_recipe_keeps_the_last_weights_and_loses_what_diverges():
+    printed = FullRecipe(batch=32, learning_rate=1e-2, clip=None, final=1.0, literal=True)
+    trained = train_full(PROBLEM, LAWS, 2, printed, **SIZES)
+    assert same(kept(trained, printed), trained.params)
+    assert not same(trained.params, trained.best)
+    assert same(kept(trained, RECIPE), trained.best)
+    # Weights that overflow at once: no update of theirs is finite.
+    begin = start(LAWS, 2, 2, 3, 0.003)
+    begin = jax.tree.map(lambda part: part.at[1].set(1e30), begin)
+    weights = kept(train_full(PROBLEM, LAWS, 2, printed, **SIZES, begin=begin), printed)
+    assert [bool(np.isfinite(part).all()) for part in weights.P] == [True, False, True, True]
+    assert np.isnan(weights.Q[1]).all()
+    losses = evaluate(jax.tree.map(np.asarray, weights), PROBLEM, LAWS[0], 64)
+    assert [tail.diverged for tail in losses] == [False, True, False, False]
 
 
 def test_a_member_does_not_depend_on_the_laws_that_are_trained_with_it():

@@ -51,6 +51,7 @@ def loss_and_gradient(
     noise: NoiseTable,
     problem: NoisyRegression,
     batch: int,
+    query: bool = False,
 ) -> tuple[Float[Array, " members"], FullWeights]:
     """The mean of 1/2 ||w^L(G) - w||^2 of every member, and its gradient in the weights.
 
@@ -64,6 +65,8 @@ def loss_and_gradient(
         The noise law of every member.
     problem, batch
         Dimension, context and variances of the sequences, and how many there are.
+    query
+        Whether 1/2 <w^L(G) - w, x>^2 at the query x of a sequence takes the place of its loss.
     """
     P, Q = (part[:, :, 0] for part in (weights.P, weights.Q))
     name = _target(P.shape[-1])
@@ -72,7 +75,8 @@ def loss_and_gradient(
     call = jax.ffi.ffi_call(name, [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes])
     scale = jnp.sqrt(problem.variances(jnp.float32))
     keys = jax.random.key_data(jax.random.split(jax.random.wrap_key_data(key)))
-    loss, dP, dQ = call(P, Q, keys, *noise, scale, batch=np.int64(batch), n=np.int64(problem.n))
+    sizes = {"batch": np.int64(batch), "n": np.int64(problem.n), "query": np.int64(query)}
+    loss, dP, dQ = call(P, Q, keys, *noise, scale, **sizes)
     return loss, jax.vmap(FullWeights)(dP[:, :, None], dQ[:, :, None])
 
 

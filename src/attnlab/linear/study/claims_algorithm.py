@@ -33,7 +33,7 @@ SMALLER = "four layers on U(0,5) alone"
 STARTS_LEVEL = 0.05  # of Student's law
 TWICE = math.log(2)  # of the log loss: what training without both parts of the algorithm costs
 FACTOR = 0.1  # of y: a factor that changes by less is one that does not adapt
-ADAM = {"paper-gd++": "GD++", "paper-diag": "DIAG"}  # the paper's recipe of these families
+ADAM = {"printed-gd++": "GD++", "printed-diag": "DIAG"}  # the paper's recipe of these families
 
 
 def shown_losses(rows: Sequence[FullLossRow]) -> str:
@@ -98,7 +98,8 @@ def _log_gap(first: Sequence[FullLossRow], second: Sequence[FullLossRow]) -> tup
 
 def _smaller(evidence: results.Evidence) -> results.Evidence:
     """The same, with the sizes at which the algorithm is looked at."""
-    return {**evidence, "differs": f"{SMALLER}; {evidence['differs']}"}
+    differs = "; ".join(filter(None, (SMALLER, evidence["differs"])))
+    return {"grade": "smaller setting", "differs": differs}
 
 
 def _each_part(view: View) -> Judgement:
@@ -186,7 +187,7 @@ def _both_parts(view: View) -> Judgement:
         f"{MARGIN:g} standard errors, from level to level",
         "GD++ is DIAG without both, trained by the same recipe."
         + (f" {results.left_open(view)}" if verdict == UNDECIDED else ""),
-        **_smaller(full_results.setting([*gd, *diag], "paper")),
+        **_smaller(full_results.setting([*gd, *diag], "printed")),
         resolution=resolution,
     )
 

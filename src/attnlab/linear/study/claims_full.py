@@ -43,7 +43,7 @@ NEAR = 0.1  # "beat": the paper's own gaps to ADARR are of this share of its los
 
 def _refuted(view: View, cell: TableCell) -> bool:
     """Whether the paper's own recipe misses a cell, and no smaller family reaches it."""
-    rows = full_results.starts(view, "paper").get(cell.depth) if cell.law == grids.U5 else None
+    rows = full_results.starts(view, "printed").get(cell.depth) if cell.law == grids.U5 else None
     if not rows or not full_results.enough(rows) or subfamily_reaches(view, cell):
         return False
     loss = results.loss_of(full_results.best(rows))

@@ -1,9 +1,8 @@
 """Claims about what Adam finds: by the paper's recipe, and with FULL from near DIAG.
 
 Source: Vladymyrov et al. (arXiv 2402.14180), Section 6 and Table 1. The paper trains all families
-by one recipe; here it is run for each of them on one law and depth, with three differences that
-every verdict names (`results.SAFEGUARDS`). Networks that start near DIAG are judged apart from all
-others: that they are near-diagonal would show nothing.
+by one recipe; here it is run as printed for each of them on one law and depth. Networks that start
+near DIAG are judged apart from all others: that they are near-diagonal would show nothing.
 """
 
 from __future__ import annotations
@@ -144,9 +143,9 @@ def _as_printed(claim: str, recipe: str, model: str) -> Claim:
 
 CLAIMS = (
     *claims_algorithm.CLAIMS,
-    _as_printed("full-paper-recipe", "paper", "FULL"),
-    _as_printed("diag-paper-recipe", "paper-diag", "DIAG"),
-    _as_printed("gd-paper-recipe", "paper-gd++", "GD++"),
+    _as_printed("full-paper-recipe", "printed", "FULL"),
+    _as_printed("diag-paper-recipe", "printed-diag", "DIAG"),
+    _as_printed("gd-paper-recipe", "printed-gd++", "GD++"),
     Claim(
         "full-from-diag",
         SOURCE,

@@ -19,7 +19,7 @@ from attnlab.linear.training.fixed_sample import draw
 from attnlab.linear.training.starting_points import without
 from attnlab.stats import Estimate
 
-RECIPE = "paper-diag"
+RECIPE = "printed-diag"
 
 
 def ablation(config: Ablation) -> Outcome[AblationRow]:

@@ -35,7 +35,7 @@ from attnlab.linear.study.questions_full import (
 )
 from attnlab.linear.study.questions_networks import MatrixEntry
 from attnlab.linear.training.diagonal_networks import start_near, train_diagonal
-from attnlab.linear.training.full_networks import evaluate, recipe_of, train_full
+from attnlab.linear.training.full_networks import evaluate, kept, recipe_of, train_full
 from attnlab.linear.weights.diagonal import DIMENSION, TOKENS, diagonal_networks
 from attnlab.linear.weights.full import FullNetworks, full_networks
 from attnlab.training.outcome import Trained
@@ -47,6 +47,8 @@ def training(config: FullTraining) -> Outcome[TrainedNetworkRow]:
     laws = [parse_noise(name) for name in config.laws.split()]
     trained, best = _trained(config, problem, laws)
     model = MODELS.get(config.recipe, "FULL")
+    last = np.full(len(trained.status), config.steps)
+    chosen = (last if recipe_of(config.recipe).literal else trained.best_step).tolist()
     rows: list[TrainedNetworkRow] = []
     weights: dict[str, np.ndarray] = {}
     for law in laws:
@@ -67,7 +69,7 @@ def training(config: FullTraining) -> Outcome[TrainedNetworkRow]:
                     worst_share=recorded["share"],
                     overflowed=tail.overflowed,
                     samples=tail.samples,
-                    chosen_at_step=int(trained.best_step[first + start]),
+                    chosen_at_step=chosen[first + start],
                     status=trained.status[first + start],
                 )
             )
@@ -80,7 +82,7 @@ def training(config: FullTraining) -> Outcome[TrainedNetworkRow]:
 def _trained(
     config: FullTraining, problem: NoisyRegression, laws: list[NoiseLaw]
 ) -> tuple[Trained, FullWeights]:
-    """The best weights of every law and start, as FULL networks, and how training went."""
+    """The weights of every law and start that are kept, as FULL networks, and how training went."""
     family = DIAGONAL.get(config.recipe)
     recipe = replace(recipe_of(config.recipe), batch=config.batch)
     sizes: dict[str, Any] = {
@@ -104,7 +106,7 @@ def _trained(
             )
         sizes["begin"] = start_near(begin, laws[0], config.starts, config.d)
     trained = train_full(problem, laws, config.depth, recipe, **sizes)
-    return trained, trained.best
+    return trained, kept(trained, recipe)
 
 
 def evaluation(config: FullEvaluation) -> Outcome[FullLossRow]:

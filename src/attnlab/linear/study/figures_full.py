@@ -96,7 +96,7 @@ def start_rows(view: View) -> Rows:
     ]
     planned += [
         (cell.config.noise, "as printed", cell)
-        for cell in grids_full.by_recipe("paper", view.scale, view.seed)
+        for cell in grids_full.by_recipe("printed", view.scale, view.seed)
     ]
     evaluated = [
         _start(law, recipe, row.layers, row)

@@ -15,7 +15,7 @@ from attnlab.stats import Estimate
 if TYPE_CHECKING:
     from attnlab.lab.study import Drawn
 
-RECIPES = {"paper-gd++": "GD++", "paper-diag": "DIAG", "paper": "FULL", **MODELS}
+RECIPES = {"printed-gd++": "GD++", "printed-diag": "DIAG", "printed": "FULL", **MODELS}
 
 
 def recipe_rows(view: View) -> Rows:

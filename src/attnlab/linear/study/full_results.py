@@ -90,13 +90,14 @@ def trusted(view: View, law: str) -> dict[int, Estimate]:
 def setting(rows: Sequence[FullLossRow], recipe: str = "clipped") -> results.Evidence:
     """The grade of evidence from networks of a recipe, and what differs from the paper's training.
 
-    No recipe is the paper's in every respect: those that are named after it have its rate, batch
-    and steps and clip nothing, but `results.SAFEGUARDS` hold for them as well.
+    The paper does not say from which weights it starts, so that this is no difference.
     """
-    steps = [row.steps_trained for row in rows]
-    if recipe.startswith("paper") and enough(rows):
-        return {"grade": "smaller setting", "differs": results.SAFEGUARDS}
-    return {"grade": "smaller setting", "differs": results.clipped_adam(steps)}
+    if recipe.startswith("printed") and enough(rows):
+        return {"grade": "paper's setting", "differs": ""}
+    return {
+        "grade": "smaller setting",
+        "differs": results.clipped_adam([row.steps_trained for row in rows]),
+    }
 
 
 def enough(rows: Sequence[FullLossRow]) -> bool:

@@ -48,9 +48,6 @@ DIGESTS = {
 }
 # Of the networks on U(0,5) that other recipes than the one of all laws and depths trained.
 RECIPE_DIGESTS: dict[str, str] = {
-    "paper": "2d64bed0e79da243",
-    "paper-gd++": "a25cb1bfbad25f32",
-    "paper-diag": "3004560c8359c94a",
     "from-diag": "672dbfd904e3a792",
 }
 STARTS = 5
@@ -77,8 +74,8 @@ def shipped(law: str, scale: Scale, seed: int) -> list[Cell]:
 def by_recipe(recipe: str, scale: Scale, seed: int) -> list[Cell]:
     """The shipped networks on U(0,5) of a recipe, every start; empty where there are none.
 
-    "paper", "paper-gd++" and "paper-diag" have the paper's rate, batch and steps without clipping
-    (`results.SAFEGUARDS` says what differs), and "from-diag" is FULL that started near DIAG.
+    "printed", "printed-gd++" and "printed-diag" are the paper's recipe for FULL, GD++ and DIAG, and
+    "from-diag" is FULL that started near DIAG.
     """
     sequences = grids.size(scale).sequences
     shared: dict[str, Any] = {
@@ -106,7 +103,7 @@ def trained(scale: Scale, seed: int) -> list[Cell]:
         _training(grids.U5, DEPTHS[-1] + 1, seed),
         *(
             _training(grids.U5, RECIPE_DEPTH, seed, recipe=recipe)
-            for recipe in ("paper", "paper-gd++", "paper-diag")
+            for recipe in ("printed", "printed-gd++", "printed-diag")
         ),
         *(_training(grids.U5, depth, seed, recipe="from-diag", steps=steps) for depth in near),
     ]
@@ -133,9 +130,9 @@ def _cost(config: FullTraining) -> float:
 
 def ablated(scale: Scale, seed: int) -> list[Cell]:
     """The DIAG network of the paper's recipe without some of its omegas; empty if none ships."""
-    if "paper-diag" not in RECIPE_DIGESTS:
+    if "printed-diag" not in RECIPE_DIGESTS:
         return []
-    digest, sequences = RECIPE_DIGESTS["paper-diag"], grids.size(scale).sequences
+    digest, sequences = RECIPE_DIGESTS["printed-diag"], grids.size(scale).sequences
     return [ablation(Ablation(grids.U5, RECIPE_DEPTH, digest, sequences, seed), cost=2.0)]
 
 
@@ -157,7 +154,7 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
         *(shipped(law, scale, seed) for law in LAWS),
         trained(scale, seed),
         figure_4_starts(scale, seed),
-        *(by_recipe(recipe, scale, seed) for recipe in ("paper", *MODELS)),
+        *(by_recipe(recipe, scale, seed) for recipe in ("printed", *MODELS)),
         ablated(scale, seed),
         structures(),
         heat_map(),

@@ -17,10 +17,10 @@ from attnlab import arguments
 from attnlab.errors import UserError
 from attnlab.linear.study.questions_networks import AxisLossRow, Setting
 
-RECIPES = ("clipped", "paper")
-DIAGONAL: dict[str, Literal["gd++", "diag"]] = {"paper-gd++": "gd++", "paper-diag": "diag"}
+RECIPES = ("clipped", "printed")
+DIAGONAL: dict[str, Literal["gd++", "diag"]] = {"printed-gd++": "gd++", "printed-diag": "diag"}
 # Beside FULL from random weights: the paper's recipe for the other families, and starts near DIAG.
-MODELS = {"paper-gd++": "GD++", "paper-diag": "DIAG", "from-diag": "FULL from DIAG"}
+MODELS = {"printed-gd++": "GD++", "printed-diag": "DIAG", "from-diag": "FULL from DIAG"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class FullTraining:
     """Adam steps."""
     batch: int = 2048
     """Fresh sequences per step."""
-    recipe: Literal["clipped", "paper", "paper-gd++", "paper-diag", "from-diag"] = "clipped"
+    recipe: Literal["clipped", "printed", "printed-gd++", "printed-diag", "from-diag"] = "clipped"
     """With clipped gradients, warm-up and a cosine; or the paper's constant rate without both.
     The networks are FULL, or those of the family that the recipe names; "from-diag" is FULL that
     starts near the shipped DIAG network. The last three take one law."""
@@ -94,7 +94,7 @@ class FullEvaluation(Setting):
 
     networks: Literal["best", "every"] = "best"
     """The best of five at every depth by recorded loss, or all of them."""
-    recipe: Literal["clipped", "paper", "paper-gd++", "paper-diag", "from-diag"] = "clipped"
+    recipe: Literal["clipped", "printed", "printed-gd++", "printed-diag", "from-diag"] = "clipped"
     """The recipe by which they were trained, with the family where that is not FULL."""
     weights: str = ""
     """Digest of the networks of this law in the shipped file."""

@@ -36,12 +36,10 @@ Evidence = dict[str, Any]  # grade and what differs, for a Judgement
 AS_IN_PAPER: Evidence = {"grade": "paper's setting"}
 EXACT: Evidence = {"grade": "exact"}
 PAPER_STEPS = 200_000
-# What every network that Adam trained here has, and the paper does not say of its own.
-SAFEGUARDS = (
-    "updates that are not finite skipped, the weights of least held-out loss kept, and the loss "
-    "averaged over the query"
+CLIPPED = (
+    "gradients clipped to norm 0.5, a warm-up and a cosine, updates that are not finite skipped, "
+    "the weights of least held-out loss kept, and the loss averaged over the query"
 )
-CLIPPED = f"gradients clipped to norm 0.5, a warm-up and a cosine, {SAFEGUARDS}"
 OPTIMISER = "GD++ and DIAG trained by Levenberg-Marquardt instead of Adam"
 DIFFERS: dict[Scale, str] = {
     "quick": f"{OPTIMISER}, one run with reduced effort, on some of the noise laws",

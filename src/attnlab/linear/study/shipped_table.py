@@ -8,7 +8,7 @@ DIGESTS = {
     "uniform:0": "747c4dd7d839efba",
     "uniform:1": "70346e973c5e1af7",
     "uniform:2": "8c25d72be1329316",
-    "uniform:3": "4abb257729f69bc2",
+    "uniform:3": "3d16743ea0cc5614",
     "uniform:4": "fbe31d0c3671f9f4",
     "uniform:5": "676a6fc406a461a8",
     "uniform:6": "dda9040cd2ae9354",

@@ -24,6 +24,7 @@ from attnlab.linear.training.full_loss import FullLoss, HeldOutLoss
 from attnlab.linear.training.full_networks import (
     FullRecipe,
     equal_members,
+    kept,
     options_of,
     starting_keys,
 )
@@ -79,8 +80,8 @@ def train_diagonal(
 ) -> tuple[Trained, FullWeights]:
     """Train diagonal networks of one depth, from `seeds` random starts for every family.
 
-    Returns what `train` returns and the best weights of every member as FULL networks; member i
-    has family i // seeds and start i % seeds.
+    Returns what `train` returns and the weights of every member that the recipe keeps, as FULL
+    networks; member i has family i // seeds and start i % seeds.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ def train_diagonal(
     free = np.repeat([float(family == "diag") for family in families], seeds).astype(np.float32)
     shared = equal_members([law] * len(free), recipe, steps)
     trained = train(
-        DiagonalLoss(FullLoss(problem, recipe.batch)),
+        DiagonalLoss(FullLoss(problem, recipe.batch, recipe.literal)),
         small_random(
             "diag",
             jnp.concatenate(keys),
@@ -121,7 +122,7 @@ def train_diagonal(
         options=options_of(recipe, chunk, DiagonalLoss(HeldOutLoss(problem, held_out))),
         **watched,
     )
-    full = jax.vmap(as_full, (0, 0, None))(trained.best, jnp.asarray(free), problem.d)
+    full = jax.vmap(as_full, (0, 0, None))(kept(trained, recipe), jnp.asarray(free), problem.d)
     return trained, full
 
 

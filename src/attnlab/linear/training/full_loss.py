@@ -1,9 +1,10 @@
 """The loss of FULL networks on drawn sequences, and where its gradient is computed.
 
-Source: Vladymyrov et al. (arXiv 2402.14180). The loss is 1/2 ||w^L - w||^2, the mean of the paper's
-loss over the query, so that its gradient has the same expectation. The loss of a population is
-computed by a fused kernel on a GPU with nvcc (`kernels.gram_cuda`), by one that also draws the
-sequences on a processor with a C++ compiler (`kernels.gram_native`), and by plain JAX elsewhere.
+Source: Vladymyrov et al. (arXiv 2402.14180). The loss is the paper's, at one query per sequence, or
+1/2 ||w^L - w||^2, its mean over the query, so that its gradient has the same expectation. The loss
+of a population is computed by a fused kernel on a GPU with nvcc (`kernels.gram_cuda`, without the
+loss at a query), by one that also draws the sequences on a processor with a C++ compiler
+(`kernels.gram_native`), and by plain JAX elsewhere.
 """
 
 from collections.abc import Callable
@@ -29,15 +30,20 @@ Gradient = tuple[Float[Array, ""], FullWeights]
 
 @dataclass(frozen=True)
 class FullLoss:
-    """The mean of 1/2 ||w^L - w||^2 over a batch drawn from one key, with the member's noise."""
+    """The mean of 1/2 ||w^L - w||^2 over a batch drawn from one key, with the member's noise.
+
+    With `query` it is 1/2 <w^L - w, x>^2 for one query x per sequence, the paper's loss, which has
+    the same mean for inputs of variance 1.
+    """
 
     problem: NoisyRegression
     batch: int
+    query: bool = False
 
     def __call__(
         self, weights: FullWeights, key: Any, member: RegressionMember
     ) -> Float[Array, ""]:
-        of_batch = _of_batches(self.problem, self.batch)
+        of_batch = _of_batches(self.problem, self.batch, self.query)
         return _drawn_loss(of_batch, weights, jax.random.key_data(key), member.noise)
 
 
@@ -103,7 +109,7 @@ _drawn_loss.defvjp(_forward_drawn, lambda _, *given: _backward(*given))
 
 
 @lru_cache(maxsize=64)
-def _of_batches(problem: NoisyRegression, batch: int) -> Callable[..., Gradient]:
+def _of_batches(problem: NoisyRegression, batch: int, query: bool) -> Callable[..., Gradient]:
     """Loss and gradient on a batch, from the weights, the data of its key and a noise law."""
 
     def plain(weights: FullWeights, key: Array, noise: NoiseTable) -> Gradient:
@@ -112,7 +118,10 @@ def _of_batches(problem: NoisyRegression, batch: int) -> Callable[..., Gradient]
         def noisy(G: Array, w: Array, u: Array) -> Array:
             return with_noise(G, w, noise.quantile(u))
 
-        return _loss_and_gradient(weights, jax.vmap(noisy)(drawn.G, drawn.w, drawn.u), drawn.w)
+        G = jax.vmap(noisy)(drawn.G, drawn.w, drawn.u)
+        if query:
+            return loss_at_queries(weights, G, drawn.w, drawn.query)
+        return _loss_and_gradient(weights, G, drawn.w)
 
     found = jax.custom_batching.custom_vmap(plain)
 
@@ -125,7 +134,7 @@ def _of_batches(problem: NoisyRegression, batch: int) -> Callable[..., Gradient]
         else:
             weights = _own(size, weights, own_weights)
             noise = _own(size, noise, own_noise)
-            result = gram_native.loss_and_gradient(weights, key, noise, problem, batch)
+            result = gram_native.loss_and_gradient(weights, key, noise, problem, batch, query)
         return result, jax.tree.map(lambda _: True, result)
 
     return found
@@ -135,6 +144,21 @@ def _plain(weights: FullWeights, G: Array, targets: Array) -> Gradient:
     def loss(weights: FullWeights) -> Array:
         w = jax.vmap(final_weights, (None, 0))(weights, G)
         return jnp.square(w - targets).sum(1).mean() / 2
+
+    return jax.value_and_grad(loss)(weights)
+
+
+def loss_at_queries(
+    weights: FullWeights,
+    G: Float[Array, "batch p p"],
+    targets: Float[Array, "batch d"],
+    queries: Float[Array, "batch d"],
+) -> Gradient:
+    """The mean of 1/2 <w^L(G) - target, query>^2, and its gradient."""
+
+    def loss(weights: FullWeights) -> Array:
+        w = jax.vmap(final_weights, (None, 0))(weights, G)
+        return jnp.square(((w - targets) * queries).sum(1)).mean() / 2
 
     return jax.value_and_grad(loss)(weights)
 

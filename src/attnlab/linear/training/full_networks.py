@@ -6,7 +6,8 @@ is that of `full_loss`. All members of a population have the same inputs and dif
 in `batches`.
 
 A deep network overflows on rare sequences. An update that is not finite is skipped, and of each
-member the weights with the least loss on held-out sequences at the end of a chunk are kept.
+member the weights with the least loss on held-out sequences at the end of a chunk are kept. The
+recipe "printed" does neither, as in the paper.
 """
 
 import math
@@ -18,7 +19,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from attnlab import arguments
 from attnlab.linear.models.transformer import final_weights
@@ -56,6 +57,11 @@ class FullRecipe:
         The largest norm of a gradient; None for no clipping.
     batch
         Sequences per step.
+    literal
+        Whether a sequence counts by its loss at one query, the weights of the last step are kept,
+        and a member is lost at its first update that is not finite, as in the paper. Otherwise its
+        loss is averaged over the query, the weights of least held-out loss are kept, and updates
+        that are not finite are skipped.
     """
 
     scale: float = 0.003
@@ -64,6 +70,7 @@ class FullRecipe:
     final: float = 0.0
     clip: float | None = 0.5
     batch: int = 2048
+    literal: bool = False
 
     def __post_init__(self) -> None:
         for name in ("scale", "learning_rate", "warmup", "final"):
@@ -75,14 +82,14 @@ class FullRecipe:
 
 RECIPES = {
     "clipped": FullRecipe(),
-    # Rate, batch and optimiser of the paper; it does not say from which weights it starts.
-    "paper": FullRecipe(warmup=0.0, final=1.0, clip=None),
+    # The paper's; it does not say from which weights it starts.
+    "printed": FullRecipe(warmup=0.0, final=1.0, clip=None, literal=True),
 }
 
 
 def recipe_of(name: str) -> FullRecipe:
-    """The recipe of this name; "paper-gd++" and "paper-diag" are "paper", all else "clipped"."""
-    return RECIPES["paper" if name.startswith("paper") else "clipped"]
+    """The recipe of this name: "printed" where it begins so, and else "clipped"."""
+    return RECIPES["printed" if name.startswith("printed") else "clipped"]
 
 
 def start(laws: Sequence[NoiseLaw], seeds: int, depth: int, d: int, scale: float) -> FullWeights:
@@ -146,7 +153,7 @@ def train_full(
     if begin is None:
         begin = start(laws, seeds, depth, problem.d, recipe.scale)
     return train(
-        FullLoss(problem, recipe.batch),
+        FullLoss(problem, recipe.batch, recipe.literal),
         begin,
         equal_members([law for law in laws for _ in range(seeds)], recipe, steps),
         jax.random.fold_in(jax.random.key(seed), depth),
@@ -154,6 +161,18 @@ def train_full(
         steps=steps,
         options=options_of(recipe, chunk, HeldOutLoss(problem, held_out)),
         **watched,
+    )
+
+
+def kept(trained: Trained, recipe: FullRecipe) -> PyTree:
+    """The weights of every member that a recipe keeps; NaN for one that is lost."""
+    if not recipe.literal:
+        return trained.best
+    lost = np.zeros(len(trained.status), bool)
+    lost[[event.member for event in trained.events]] = True
+    return jax.tree.map(
+        lambda part: np.where(lost.reshape(-1, *[1] * (np.ndim(part) - 1)), np.nan, part),
+        trained.params,
     )
 
 

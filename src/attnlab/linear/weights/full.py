@@ -117,8 +117,8 @@ class FullNetworks:
         seed
             Which of the starts; the best one unless it is given.
         recipe
-            How it was trained: "clipped", "paper" for the paper's recipe as printed, or "from-diag"
-            for a start near DIAG.
+            How it was trained: "clipped", "printed" for the paper's recipe, or "from-diag" for a
+            start near DIAG.
         """
         law = noise if isinstance(noise, str) else noise.name
         seed = self.best(law, depth, recipe) if seed is None else seed

@@ -37,8 +37,9 @@ struct Network {
   const float *P, *Q;
   int64_t depth;
 
-  // Adds the gradient to `sums` and the loss to `loss`; layers[0].G holds the Gram matrices.
-  void add(const V* target, Layer* layers, Sums* sums, V& loss) const {
+  // Adds the gradient to `sums` and the loss to `loss`; layers[0].G holds the Gram matrices. The loss
+  // is that at a query where there is one, and else its mean over queries.
+  void add(const V* target, const V* query, Layer* layers, Sums* sums, V& loss) const {
     const int64_t last = depth - 1;
     for (int64_t l = 0; l < last; ++l) forward(l, layers);
 
@@ -60,9 +61,14 @@ struct Network {
       for (int i = 0; i < SIDE; ++i)
         for (int j = 0; j < SIDE; ++j) row[j] += layers[l].row[i] * T[SIDE * i + j];
     }
-    for (int i = 0; i < D; ++i) {
-      column[i] = row[i] + target[i];  // minus the residual
-      loss += 0.5f * column[i] * column[i];
+    for (int i = 0; i < D; ++i) column[i] = row[i] + target[i];  // minus the residual
+    if (query) {
+      V error{};
+      for (int i = 0; i < D; ++i) error += column[i] * query[i];
+      loss += 0.5f * error * error;
+      for (int i = 0; i < D; ++i) column[i] = error * query[i];
+    } else {
+      for (int i = 0; i < D; ++i) loss += 0.5f * column[i] * column[i];
     }
     column[D] = V{};
     for (int64_t l = 0; l < last; ++l) {  // column <- T column
@@ -141,6 +147,7 @@ struct Population {
   NoiseTable noise;  // of the first member
   Key normals, uniforms;
   int64_t members, depth, batch, n;
+  bool query;
 
   // One slot: the sums over its sequences, for every member the loss and then dP and dQ by layer.
   void add_slot(int64_t first, int64_t end, float* out) const {
@@ -165,7 +172,8 @@ struct Population {
         const Network network{P + m * weights, Q + m * weights, depth};
         for (int64_t k = 0; k < blocks; ++k) {
           drawn[k].with_noise(own.quantile(drawn[k].u), layers[0].G);
-          network.add(drawn[k].w, layers.data(), &sums[m * depth], losses[m]);
+          network.add(drawn[k].w, query ? drawn[k].query : nullptr, layers.data(),
+                      &sums[m * depth], losses[m]);
         }
       }
     }
@@ -184,7 +192,7 @@ using Result = ffi::ResultBuffer<ffi::F32>;
 
 ffi::Error loss_and_gradient(ffi::ThreadPool pool, Numbers P, Numbers Q,
                              ffi::Buffer<ffi::U32> keys, Numbers ends, Numbers low,
-                             Numbers high, Numbers scale, int64_t batch, int64_t n,
+                             Numbers high, Numbers scale, int64_t batch, int64_t n, int64_t query,
                              Result loss, Result dP, Result dQ) {
   const auto shape = P.dimensions();
   const int64_t members = shape[0], depth = shape[1];
@@ -192,7 +200,7 @@ ffi::Error loss_and_gradient(ffi::ThreadPool pool, Numbers P, Numbers Q,
   const Population population{
       P.typed_data(), Q.typed_data(), scale.typed_data(),
       NoiseTable{ends.typed_data(), low.typed_data(), high.typed_data(), ends.dimensions()[1]},
-      Key{key[0], key[1]}, Key{key[2], key[3]}, members, depth, batch, n};
+      Key{key[0], key[1]}, Key{key[2], key[3]}, members, depth, batch, n, query != 0};
   const int64_t size = 1 + 2 * depth * ENTRIES;
   const int64_t blocks = (batch + LANES - 1) / LANES, per_slot = (blocks + SLOTS - 1) / SLOTS;
   const int64_t slots = (blocks + per_slot - 1) / per_slot;
@@ -232,6 +240,7 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(full_network_loss_and_gradient, loss_and_gradient,
                                   .Arg<Numbers>()
                                   .Attr<int64_t>("batch")
                                   .Attr<int64_t>("n")
+                                  .Attr<int64_t>("query")
                                   .Ret<Numbers>()
                                   .Ret<Numbers>()
                                   .Ret<Numbers>());

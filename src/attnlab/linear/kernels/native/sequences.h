@@ -58,10 +58,10 @@ inline V normal(U bits) {
   return 1.41421356f * found * u;
 }
 
-// LANES sequences with unit noise: G = [X xi]^T [X xi], w, the uniform number of the noise level, and
+// LANES sequences with unit noise: G = [X xi]^T [X xi], w, a query, the uniform number of the noise level, and
 // what the noise of every member is added to (`with_noise` in `batches`).
 struct Sequences {
-  V G[ENTRIES], w[D], u;
+  V G[ENTRIES], w[D], query[D], u;
   V Sw[D], wSw, wb;  // Sigma w, w^T Sigma w and w^T X^T xi
 
   // The sequences from `first` on; those from `count` on are zero, which changes no sum. `tokens`
@@ -79,8 +79,9 @@ struct Sequences {
     for (int i = 0; i < D; ++i) {
       V drawn = normal(random_bits(normals, begin + uint32_t(i)));
       w[i] = kept ? drawn : zero;
+      query[i] = scale[i] * normal(random_bits(normals, begin + uint32_t(SIDE + i)));
     }
-    for (int64_t token = 0; token < n; ++token)  // row 1 is the query, which the loss averages over
+    for (int64_t token = 0; token < n; ++token)
       for (int i = 0; i < SIDE; ++i) {
         V drawn = normal(random_bits(normals, begin + uint32_t((token + 2) * SIDE + i)));
         tokens[token * SIDE + i] = kept ? drawn * (i < D ? scale[i] : 1.0f) : zero;
