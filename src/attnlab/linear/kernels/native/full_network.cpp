@@ -164,7 +164,8 @@ struct Population {
     for (int64_t at = first; at < end; at += TOGETHER * LANES) {
       const int64_t blocks = std::min(TOGETHER, (end - at + LANES - 1) / LANES);
       for (int64_t k = 0; k < blocks; ++k)
-        drawn[k].draw(normals, uniforms, at + k * LANES, batch, n, scale, tokens.data());
+        drawn[k].draw(normals, uniforms, at + k * LANES, batch, n, scale, query,
+                      tokens.data());
       for (int64_t m = 0; m < members; ++m) {
         const int64_t pieces = noise.pieces;
         const NoiseTable own{noise.ends + m * pieces, noise.low + m * pieces,

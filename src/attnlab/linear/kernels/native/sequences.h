@@ -65,9 +65,9 @@ struct Sequences {
   V Sw[D], wSw, wb;  // Sigma w, w^T Sigma w and w^T X^T xi
 
   // The sequences from `first` on; those from `count` on are zero, which changes no sum. `tokens`
-  // has room for n rows of SIDE numbers.
+  // has room for n rows of SIDE numbers. Queries are drawn only where they are asked for.
   void draw(Key normals, Key uniforms, int64_t first, int64_t count, int64_t n, const float* scale,
-            V* tokens) {
+            bool queries, V* tokens) {
     U sequence;
     I kept;
     for (int lane = 0; lane < LANES; ++lane) {
@@ -79,7 +79,7 @@ struct Sequences {
     for (int i = 0; i < D; ++i) {
       V drawn = normal(random_bits(normals, begin + uint32_t(i)));
       w[i] = kept ? drawn : zero;
-      query[i] = scale[i] * normal(random_bits(normals, begin + uint32_t(SIDE + i)));
+      if (queries) query[i] = scale[i] * normal(random_bits(normals, begin + uint32_t(SIDE + i)));
     }
     for (int64_t token = 0; token < n; ++token)
       for (int i = 0; i < SIDE; ++i) {
