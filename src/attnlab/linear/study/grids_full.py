@@ -36,8 +36,8 @@ from attnlab.linear.study.table_1 import DEPTHS, LAWS
 
 DIGESTS = {
     "uniform:0": "b4c0cb4a858861f8",
-    "uniform:1": "595992c1233898b0",
-    "uniform:2": "b241d4f901470266",
+    "uniform:1": "809f4aad050cc3d8",
+    "uniform:2": "af5c4bca091d53ad",
     "uniform:3": "6421be281ab5bd64",
     "uniform:4": "4be8cc481ed4081f",
     "uniform:5": "d499ff0dae699a10",
@@ -48,6 +48,8 @@ DIGESTS = {
 }
 # Of the networks on U(0,5) that other recipes than the one of all laws and depths trained.
 RECIPE_DIGESTS: dict[str, str] = {
+    "printed": "220d166b2ac471f8",
+    "printed-diag": "1da88c96662578d2",
     "from-diag": "672dbfd904e3a792",
 }
 STARTS = 5
