@@ -23,7 +23,7 @@ def test_every_law_and_depth_has_five_networks_with_all_entries_free():
     # No entry is exactly 0: nothing was left out by construction.
     assert all((np.asarray(part) != 0).all() for part in (weights.P, weights.Q))
     assert held.seeds("uniform:5", 8) == FIVE
-    assert held.seeds("uniform:5", 4, "paper") == FIVE
+    assert held.seeds("uniform:5", 4, "printed") == FIVE
 
 
 def test_the_best_of_five_is_the_least_loss_plus_three_standard_errors():
@@ -41,7 +41,7 @@ def test_a_network_comes_with_its_problem_and_its_loss():
     assert best.loss is not None
     assert (best.family, best.depth, best.problem.d, best.problem.n) == ("FULL", 7, 10, 20)
     assert best.loss.value == held.record("uniform:5", 7, held.best("uniform:5", 7))["loss"]
-    assert held.network("uniform:5", 4, recipe="paper").about["steps"] == 200_000
+    assert held.network("uniform:5", 4, recipe="printed").about["steps"] == 200_000
 
 
 def test_the_page_has_the_recorded_numbers():

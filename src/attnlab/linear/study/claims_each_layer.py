@@ -33,8 +33,10 @@ def _each_layer(view: View) -> Judgement:
     rises: list[tuple[float, float]] = []  # what would be noticed, and how much a layer adds
     means: list[str] = []
     often = False
-    for model, recipe in RECIPES.items():
-        networks = _reads(view, recipe)
+    found = {model: _reads(view, recipe) for model, recipe in RECIPES.items()}
+    if missing := [model for model, networks in found.items() if not networks]:
+        return results.open_until(f"no {missing[0]} network of the paper's recipe", "paper")
+    for model, networks in found.items():
         risen = 0
         for losses in networks:
             steps = [(losses[a], losses[b]) for a, b in pairwise(sorted(losses))]

@@ -50,6 +50,7 @@ DIGESTS = {
 RECIPE_DIGESTS: dict[str, str] = {
     "printed": "220d166b2ac471f8",
     "printed-diag": "1da88c96662578d2",
+    "printed-gd++": "a0c49dec28888c8a",
     "from-diag": "672dbfd904e3a792",
 }
 STARTS = 5
