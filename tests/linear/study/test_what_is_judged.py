@@ -169,6 +169,21 @@ def test_momentum_and_rescaling_that_training_does_not_need_refute():
     assert entry_of("found-algorithm-together", same).verdict == "fails"
 
 
+def test_a_start_that_diverged_is_named_and_not_compared():
+    def lost(starts):
+        def hit(config, row):
+            return config.recipe == "printed-diag" and row.start in starts
+
+        return fields("full_evaluation", hit, loss=None, error=None)
+
+    one = entry_of("found-algorithm-together", lost({1}))
+    assert one.verdict == "holds"
+    assert "Starts that diverged and are not compared: 1." in one.note
+    assert "diverged" in str(one.measured)
+    assert entry_of("found-algorithm-together", lost({0, 1, 2, 3})).verdict == UNDECIDED
+    assert "inf" not in entry_of("figure-5", lost({1})).note
+
+
 @pytest.mark.parametrize("family", ["no-momentum", "no-rescaling"])
 def test_an_omega_that_training_does_not_need_refutes_the_algorithm(family):
     def as_good(config, row):

@@ -38,7 +38,12 @@ ADAM = {"printed-gd++": "GD++", "printed-diag": "DIAG"}  # the paper's recipe of
 
 def shown_losses(rows: Sequence[FullLossRow]) -> str:
     """The losses of some starts as text."""
-    return ", ".join(f"{results.loss_of(row).value:.3g}" for row in rows)
+    losses = [_value(row) for row in rows]
+    return ", ".join(f"{loss:.3g}" if math.isfinite(loss) else "diverged" for loss in losses)
+
+
+def _value(row: FullLossRow) -> float:
+    return results.loss_of(row).value
 
 
 @dataclass(frozen=True)
@@ -162,7 +167,11 @@ def _both_parts(view: View) -> Judgement:
     if seen is None or not all(depth in found for found in kinds.values()):
         return full_results.no_full_network()
     gd, diag = (kinds[model][depth] for model in ("GD++", "DIAG"))
-    gap, error = _log_gap(gd, diag)
+    compared = [[row for row in rows if math.isfinite(_value(row))] for rows in (gd, diag)]
+    if min(map(len, compared)) < 2:
+        return results.open_until("fewer than two starts that did not diverge", "paper")
+    lost = len(gd) + len(diag) - sum(map(len, compared))
+    gap, error = _log_gap(*compared)
     larger: Verdict = "holds" if gap > error else "fails" if gap < -error else UNDECIDED
     parts = (*seen.steps, seen.factors[max(seen.factors)])
     falls: Verdict = UNDECIDED
@@ -183,9 +192,10 @@ def _both_parts(view: View) -> Judgement:
         f"and ω_yy {shown_losses(gd)}; mean log ratio {gap:.2f} ± {error:.2f}; factor of y of the "
         f"best {seen.shown}",
         "a larger loss without both, and a positive factor that falls with the noise",
-        f"the log ratio by Student's law of five starts, level {STARTS_LEVEL:g}; the factor by "
+        f"the log ratio by Student's law of the starts, level {STARTS_LEVEL:g}; the factor by "
         f"{MARGIN:g} standard errors, from level to level",
         "GD++ is DIAG without both, trained by the same recipe."
+        + (f" Starts that diverged and are not compared: {lost}." if lost else "")
         + (f" {results.left_open(view)}" if verdict == UNDECIDED else ""),
         **_smaller(full_results.setting([*gd, *diag], "printed")),
         resolution=resolution,

@@ -6,6 +6,7 @@ of four layers that the paper's recipe trained, from five seeds each.
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from statistics import fmean
 
@@ -26,6 +27,12 @@ def _reads(view: View, recipe: str) -> list[dict[int, Estimate]]:
             if row.sigma is None:
                 found.setdefault(row.start, {})[row.read] = results.loss_of(row)
     return list(found.values())
+
+
+def _mean(losses: list[float]) -> str:
+    """The mean of those that are finite."""
+    finite = [loss for loss in losses if math.isfinite(loss)]
+    return f"{fmean(finite):.2g}" if finite else "diverged"
 
 
 def _each_layer(view: View) -> Judgement:
@@ -50,7 +57,7 @@ def _each_layer(view: View) -> Judgement:
         often |= risen > len(networks) / 2
         shown.append(f"{model} {risen} of {len(networks)}")
         reads = [[losses[k].value for losses in networks] for k in sorted(networks[0])]
-        means.append(f"{model} {', '.join(f'{fmean(values):.2g}' for values in reads)}")
+        means.append(f"{model} {', '.join(map(_mean, reads))}")
     verdict: Verdict = "fails" if often else UNDECIDED if rises or unclear else "holds"
     clearest = max(rises, key=lambda pair: pair[1] - pair[0], default=None)
     return Judgement(
@@ -60,8 +67,8 @@ def _each_layer(view: View) -> Judgement:
         f"a rise by more than {MARGIN:g} standard errors; 'consistent' fails where most networks "
         "of a family have one, our line",
         f"Largest rise: {max((rise for _, rise in rises), default=0):.0%} of the loss. Means over "
-        f"the seeds, after 0 to 4 layers: {'; '.join(means)}. The least loss is at the end all the "
-        "same (claim figure-5-at-the-end)."
+        f"the seeds that did not diverge, after 0 to 4 layers: {'; '.join(means)}. The least loss "
+        "is at the end all the same (claim figure-5-at-the-end)."
         + (f" {results.left_open(view)}" if verdict == UNDECIDED else ""),
         grade="smaller setting",
         differs=f"networks of {grids_full.RECIPE_DEPTH} layers alone, where the figure has one to "
