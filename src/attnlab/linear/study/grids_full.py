@@ -38,7 +38,7 @@ DIGESTS = {
     "uniform:0": "b4c0cb4a858861f8",
     "uniform:1": "809f4aad050cc3d8",
     "uniform:2": "af5c4bca091d53ad",
-    "uniform:3": "6421be281ab5bd64",
+    "uniform:3": "ad2a581cdbe268f6",
     "uniform:4": "4be8cc481ed4081f",
     "uniform:5": "d499ff0dae699a10",
     "uniform:6": "bd528bb0266cd64f",
