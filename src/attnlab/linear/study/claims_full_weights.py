@@ -21,6 +21,7 @@ from attnlab.linear.study.table_1 import LAWS, UNIFORM
 
 DEEP = 5  # layers from which "the later layers" are several
 ALIKE = 0.9  # of the squared entries: with more on the diagonal a network would count as DIAG
+NOTHING = 1 / 11  # the share of the diagonal in a matrix without structure
 
 
 def _shares(view: View, laws: Sequence[str]) -> tuple[list[float], list[float], list[FullLossRow]]:
@@ -61,7 +62,7 @@ def _not_identical(view: View) -> Judgement:
         "Only FULL networks of five layers or more that come within a quarter of the paper's loss. "
         f"{full_results.DECIDES if verdict == UNDECIDED else ''}".strip(),
         **full_results.setting(rows),
-        resolution=Resolution(MARGIN * error, 1 - ALIKE, "of the squared entries"),
+        resolution=Resolution(MARGIN * error, ALIKE - NOTHING, "of the squared entries"),
     )
 
 
@@ -82,7 +83,7 @@ def _later_layers(view: View) -> Judgement:
         f"by {MARGIN:g} standard errors over the networks",
         f"{note} {full_results.DECIDES}" if verdict == UNDECIDED else note,
         **full_results.setting(rows),
-        resolution=Resolution(MARGIN * error, HALF - 1 / 11, "of the squared entries"),
+        resolution=Resolution(MARGIN * error, HALF - NOTHING, "of the squared entries"),
     )
 
 
