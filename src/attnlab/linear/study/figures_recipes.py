@@ -51,9 +51,9 @@ def _ours(view: View, family: str) -> dict[int, Estimate]:
 def draw_recipes(rows: Rows) -> Drawn:
     import altair as alt
 
-    base = alt.Chart(chart_data(rows)).encode(
-        x=alt.X("model:N", title=None, sort=None, axis=alt.Axis(labelAngle=0))
-    )
+    # The model over its depth, so that no label covers the next one.
+    names = alt.Axis(labelAngle=0, labelOverlap=False, labelExpr="split(datum.label, ', ')")
+    base = alt.Chart(chart_data(rows)).encode(x=alt.X("model:N", title=None, sort=None, axis=names))
     y = alt.Y("loss:Q", title="adjusted loss", scale=log_scale())
     tips = [alt.Tooltip(f"{name}:Q", format=".3g") for name in ("loss", "error", "steps")]
     return alt.layer(
@@ -70,7 +70,8 @@ FIGURES = (
         "recipes",
         "The paper's recipe as printed, and FULL that starts near DIAG, on U(0,5)",
         "Every start of GD++, DIAG and FULL trained by Adam at rate 1e-4 for 200,000 steps, and of "
-        "FULL networks that start near a trained DIAG network, which no other figure contains. "
+        "FULL networks that start near a trained DIAG network, which no other figure contains. A "
+        "start that diverged has no point; the table has its diagnosis. "
         "Black lines are the paper's values; orange lines are our own training: "
         "Levenberg-Marquardt for GD++ and DIAG, the best of five clipped trainings for FULL.",
         recipe_rows,
