@@ -38,7 +38,8 @@ class FullTraining:
     batch: int = 2048
     """Fresh sequences per step."""
     recipe: Literal["clipped", "printed", "printed-gd++", "printed-diag", "from-diag"] = "clipped"
-    """With clipped gradients, warm-up and a cosine; or the paper's constant rate without both.
+    """With clipped gradients, warm-up and a cosine; or the paper's recipe as printed: a constant
+    rate, one query per sequence, nothing clipped or skipped, and the last weights.
     The networks are FULL, or those of the family that the recipe names; "from-diag" is FULL that
     starts near the shipped DIAG network. The last three take one law."""
     held_out: int = 32_768
