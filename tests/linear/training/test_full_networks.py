@@ -10,15 +10,17 @@ from attnlab.linear.kernels.cuda import compiled
 from attnlab.linear.noise import Categorical, Uniform
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.training import full_loss
-from attnlab.linear.training.full_loss import mean_loss
+from attnlab.linear.training.full_loss import FullLoss, mean_loss
 from attnlab.linear.training.full_networks import (
     FullRecipe,
+    equal_members,
     evaluate,
     kept,
     loss_tail,
     start,
     train_full,
 )
+from attnlab.linear.training.recipes import RegressionLoss
 from attnlab.training.checkpoint import CheckpointFile
 from tests.linear.kernels.cuda_on_host import needs_compiler
 
@@ -61,6 +63,15 @@ def test_over_queries_the_loss_at_one_has_the_loss_as_its_mean(seed):
     np.testing.assert_allclose(loss, expected, rtol=1e-4)
     for one, two in zip(jax.tree.leaves(gradient), jax.tree.leaves(other), strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-3 * np.abs(two).max())
+
+
+def test_the_loss_at_a_query_is_that_of_labels(seed):
+    """`RegressionLoss` of the label on the same sequences, one network at a time."""
+    weights = jax.tree.map(lambda part: part[0], start(LAWS[:1], 1, 2, 3, 0.1))
+    member = jax.tree.map(lambda part: part[0], equal_members(LAWS[:1], RECIPE, 1))
+    losses = (FullLoss(PROBLEM, 32, query=True), RegressionLoss(PROBLEM, 32, "label"))
+    one, other = (loss(weights, jax.random.key(seed), member) for loss in losses)
+    np.testing.assert_allclose(one, other, rtol=1e-4)
 
 
 def test_the_printed_recipe_keeps_the_last_weights_and_loses_what_diverges():

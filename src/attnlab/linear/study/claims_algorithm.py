@@ -103,7 +103,7 @@ def _log_gap(first: Sequence[FullLossRow], second: Sequence[FullLossRow]) -> tup
 
 def _smaller(evidence: results.Evidence) -> results.Evidence:
     """The same, with the sizes at which the algorithm is looked at."""
-    differs = "; ".join(filter(None, (SMALLER, evidence["differs"])))
+    differs = "; ".join(filter(None, (SMALLER, evidence.get("differs"))))
     return {"grade": "smaller setting", "differs": differs}
 
 

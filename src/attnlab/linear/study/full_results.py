@@ -93,7 +93,7 @@ def setting(rows: Sequence[FullLossRow], recipe: str = "clipped") -> results.Evi
     The paper does not say from which weights it starts, so that this is no difference.
     """
     if recipe.startswith("printed") and enough(rows):
-        return {"grade": "paper's setting", "differs": ""}
+        return results.AS_IN_PAPER
     return {
         "grade": "smaller setting",
         "differs": results.clipped_adam([row.steps_trained for row in rows]),

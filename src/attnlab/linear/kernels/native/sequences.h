@@ -58,8 +58,8 @@ inline V normal(U bits) {
   return 1.41421356f * found * u;
 }
 
-// LANES sequences with unit noise: G = [X xi]^T [X xi], w, a query, the uniform number of the noise level, and
-// what the noise of every member is added to (`with_noise` in `batches`).
+// LANES sequences with unit noise: G = [X xi]^T [X xi], w, a query, the uniform number of the noise
+// level, and what the noise of every member is added to (`with_noise` in `batches`).
 struct Sequences {
   V G[ENTRIES], w[D], query[D], u;
   V Sw[D], wSw, wb;  // Sigma w, w^T Sigma w and w^T X^T xi
