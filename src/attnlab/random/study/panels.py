@@ -1,11 +1,12 @@
 """What a panel fits: models, sample sizes and ridges, given by ratios that do not depend on d.
 
 Figure 1 varies n (panel `n`); Figure 2 varies l (`length`), m (`width`) and m with the ridge
-(`ridge`). `size` repeats two widths and two ridges at several d, `linear` and `intercept` do so for
-linear attention alone, without and with an intercept, and `sign` for an activation outside Theorem
-3. `degrees` has some widths of `width`, for simulation at several d and for the laws that predict
-how far apart transformers and equivalent models of every degree are. `length-degrees` is the grid
-of `length` with such predictions at every l; only laws are asked for it.
+(`ridge`, and `ridge-degree-4` with the equivalent model of degree 4). `size` repeats two widths and
+two ridges at several d, `linear` and `intercept` do so for linear attention alone, without and with
+an intercept, and `sign` for an activation outside Theorem 3. `degrees` has some widths of `width`,
+for simulation at several d and for the laws that predict how far apart transformers and equivalent
+models of every degree are. `length-degrees` is the grid of `length` with such predictions at every
+l; only laws are asked for it.
 The law's n/d^2 is n/(d (d+1)) at finite d, so n is that multiple of d (d + 1).
 """
 
@@ -27,6 +28,7 @@ PanelName = Literal[
     "length-degrees",
     "width",
     "ridge",
+    "ridge-degree-4",
     "size",
     "linear",
     "intercept",
@@ -42,7 +44,7 @@ PSIS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5, 2.0, 3.0)
 LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 RIDGES = (1e-8, 1e-4, 1e-2, 0.1, 1.0, 10.0)
 DEGREES = (1, 2, 4)
-PREDICTS_EVERY_DEGREE: tuple[PanelName, ...] = ("degrees", "length-degrees")
+PREDICTS_EVERY_DEGREE: tuple[PanelName, ...] = ("degrees", "length-degrees", "ridge-degree-4")
 DEGREE_PSIS = (0.25, 0.5, 1.5, 3.0)  # of `PSIS`, and away from the peak at m = n
 ACTIVATIONS = ("relu", "tanh")
 TAU, SMALL = 1.5, 1e-8
@@ -74,9 +76,10 @@ def grid(panel: PanelName, problem: SingleIndexRegression) -> Grid:
             return Grid(_models([width_at(n, psi) for psi in PSIS], both), [n], [SMALL])
         case "degrees":
             return Grid(_models([width_at(n, psi) for psi in DEGREE_PSIS], both), [n], [SMALL])
-        case "ridge":
+        case "ridge" | "ridge-degree-4":
             widths = [width_at(n, psi) for psi in PSIS]
-            return Grid(_models(widths, {"relu": (1,)}), [n], [*RIDGES])
+            degree = 1 if panel == "ridge" else DEGREES[-1]
+            return Grid(_models(widths, {"relu": (degree,)}), [n], [*RIDGES])
         case "size":
             widths = [width_at(n, psi) for psi in SIZE_PSIS]
             low: dict[str, tuple[int, ...]] = dict.fromkeys(ACTIVATIONS, (1,))
