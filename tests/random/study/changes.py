@@ -46,9 +46,9 @@ def to(kind, when=lambda config, row: True, **fields):
 
 
 def fitted(panel, model, target="relu", where=lambda config, row: True):
-    """Rows of some models of a panel."""
+    """Rows of some models of some panels."""
     return lambda config, row: (
-        config.panel == panel
+        config.panel in panel.split("|")
         and config.target == target
         and row.model in model.split("|")
         and where(config, row)

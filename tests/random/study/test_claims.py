@@ -110,7 +110,7 @@ IN_FIGURE = {
     "1b": fitted("n", MLP, "tanh"),
     "2a": fitted("length", MLP),
     "2b": fitted("width", MLP),
-    "2c": fitted("ridge", "relu"),
+    "2c": fitted("ridge|ridge-degree-4", "relu"),
 }
 EVERY_DIMENSION = fitted("width", MLP), fitted("degrees", MLP)
 TWICE = {  # what is changed by twice the resolution of the claim: f(resolution, view) -> changes

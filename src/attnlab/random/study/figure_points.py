@@ -6,6 +6,7 @@ for that degree. What makes two errors match is decided in `claims_equivalence`.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from attnlab.lab.cell import Cell
 from attnlab.lab.study import View
 from attnlab.random.study import grids, results
 from attnlab.random.study.comparisons import is_near
-from attnlab.random.study.panels import ACTIVATIONS, DEGREES, LENGTHS
+from attnlab.random.study.panels import ACTIVATIONS, DEGREES, LENGTHS, PanelName
 from attnlab.stats import Estimate
 
 
@@ -61,26 +62,41 @@ def left_out(pairs: Sequence[Pair]) -> str:
 
 
 class _Panel(NamedTuple):
-    """The fits and the refinement at one context length."""
+    """The fits and the refinement of one panel, at one context length."""
 
     length: float  # l/d
     fits: dict[results.Place, list[Any]]
     refined: Mapping[results.Place, Any]
 
+    @property
+    def models(self) -> set[str]:
+        """The models that are fitted there."""
+        return {place.model for place in self.fits}
 
-def pairs_of(view: View, figure: str) -> list[Pair]:
-    """Every activation of a figure with every degree whose models are fitted there."""
+
+def pairs_of(view: View, figure: str, shortest: float = 0.0) -> list[Pair]:
+    """Every activation of a figure with every degree whose models are fitted there.
+
+    Parameters
+    ----------
+    view
+        The stored results.
+    figure
+        "1a", "1b", "2a", "2b" or "2c".
+    shortest
+        l/d below which points are left out; all figures but 2(a) have l = d.
+    """
     panels = [
         _Panel(length, results.by_place(view, runs), results.laws(view, law, "refined"))
         for length, runs, law in _cells(view, figure)
+        if length >= shortest
     ]
-    fitted = {place.model for panel in panels for place in panel.fits}
-    return [
-        _pair(view, figure, panels, activation, degree)
-        for activation in ACTIVATIONS
-        for degree in DEGREES
-        if f"{activation} r={degree}" in fitted
-    ]
+    found = []
+    for activation, degree in itertools.product(ACTIVATIONS, DEGREES):
+        having = [panel for panel in panels if f"{activation} r={degree}" in panel.models]
+        if having:
+            found.append(_pair(view, figure, having, activation, degree))
+    return found
 
 
 def _pair(view: View, figure: str, panels: list[_Panel], activation: str, degree: int) -> Pair:
@@ -134,5 +150,5 @@ def _cells(view: View, figure: str) -> list[tuple[float, list[Cell], Cell]]:
             )
             for alpha in LENGTHS
         ]
-    panel = "width" if figure == "2b" else "ridge"
-    return [(1.0, grids.panel_runs(panel, *at), grids.panel_laws(panel, *at))]
+    panels: tuple[PanelName, ...] = ("width",) if figure == "2b" else ("ridge", "ridge-degree-4")
+    return [(1.0, grids.panel_runs(each, *at), grids.panel_laws(each, *at)) for each in panels]

@@ -106,7 +106,7 @@ def panel_runs(
             ),
             cost=(at.d / 24) ** 4 * (0.6 if panel != "length" else 0.3),
         )
-        for i in range(at.runs // 2 if panel in HALF_OF_THE_RUNS else at.runs)
+        for i in range(max(2, at.runs // 2) if panel in HALF_OF_THE_RUNS else at.runs)
     ]
 
 
