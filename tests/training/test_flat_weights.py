@@ -36,6 +36,27 @@ def test_a_vector_and_its_model_hold_the_same_numbers():
     assert layout == flatten(models())[0]
 
 
+def test_the_derivative_of_the_vector_holds_that_of_the_arrays(seed):
+    layout, vectors = flatten(models())
+    arrays = {name: array[0] for name, array in models().items()}
+    key = jax.random.key(seed)
+    flat = jax.grad(FlatLoss(line_loss, layout))(jnp.asarray(vectors[0]), key, None)
+    for name, known in jax.grad(line_loss)(arrays, key, None).items():
+        np.testing.assert_array_equal(layout.model(flat)[name], known)
+
+
+def test_the_derivative_of_the_vector_pads_nothing():
+    """Padding every array to the whole vector would take their number squared."""
+    many = {str(i): np.ones((1, 2), np.float32) for i in range(40)}
+    layout, vectors = flatten(many)
+
+    def loss(model, key, member):
+        return sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(model))
+
+    gradient = jax.grad(FlatLoss(loss, layout))
+    assert "pad" not in str(jax.make_jaxpr(gradient)(vectors[0], None, None))
+
+
 def test_training_the_vector_is_training_the_arrays(seed):
     layout, vectors = flatten(models())
     keys = member_keys(jax.random.key(seed), 2)

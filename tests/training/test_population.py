@@ -70,7 +70,7 @@ def test_history_is_the_mean_loss_over_the_steps_of_a_chunk():
 def test_other_hyperparameters_steps_and_noise_compile_nothing(compilations, seed):
     counts = []
     for rates, noise, clip, limit, steps in (
-        (RATES, 0.0, np.inf, 10.0, 20),
+        (RATES, 0.0, [np.inf, 9.0, 9.0, 9.0], 10.0, 20),
         ([0.3, 0.2, 0.1, 0.7], 1.0, 2.0, [3.0, 4.0, 5.0, 6.0], 27),
         ([1e9, 0.2, 0.1, 0.7], 0.1, [1.0, 2.0, 3.0, 4.0], 7.0, 3),
     ):
@@ -181,8 +181,9 @@ def test_a_loss_that_is_never_finite_leaves_the_first_weights():
     np.testing.assert_allclose(trained.params[0], descent(0.1, 40)[-1], atol=rounding(40))
 
 
-def test_updates_that_are_not_finite_are_skipped_and_counted(seed):
-    trained = run(bowls([0.1] * 4, overflow=0.25), 24, seed)
+@pytest.mark.parametrize("clip", [np.inf, 1e9])
+def test_updates_that_are_not_finite_are_skipped_and_counted(seed, clip):
+    trained = run(bowls([0.1] * 4, overflow=0.25), 24, seed, clip=clip)
     for member, key in enumerate(member_keys(jax.random.key(seed), 4)):
         keys = [jax.random.split(jax.random.fold_in(key, step))[1] for step in range(24)]
         skipped = sum(float(jax.random.uniform(key)) < 0.25 for key in keys)
@@ -202,6 +203,12 @@ def test_the_gradient_is_clipped_to_its_global_norm_member_by_member():
     clipped = 0.5 * gradient / np.linalg.norm(gradient)
     known = [clipped, clipped, gradient, gradient]
     np.testing.assert_allclose(trained.params, known, rtol=20 * EPS)
+
+
+def test_a_clip_that_is_never_reached_changes_nothing(seed):
+    without, with_one = (run(bowls(RATES, 0.5), 30, seed, clip=clip) for clip in (np.inf, 1e9))
+    np.testing.assert_allclose(without.params, with_one.params, atol=rounding(30))
+    np.testing.assert_allclose(without.losses, with_one.losses, rtol=rounding(30))
 
 
 def test_averaged_weights_are_the_mean_of_all_or_an_exponential_one():

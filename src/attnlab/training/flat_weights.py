@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
@@ -49,7 +51,28 @@ class FlatLoss:
     layout: Layout
 
     def __call__(self, vector: Float[Array, " size"], key: Any, member: Any) -> Float[Array, ""]:
-        return self.loss(self.layout.model(vector), key, member)
+        return self.loss(_model(self.layout, vector), key, member)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _model(layout: Layout, vector: Float[Array, " size"]) -> PyTree:
+    """The model of a vector, with a derivative that writes every number once.
+
+    By the chain rule every array's derivative would be padded to the length of the vector, and all
+    of them added: work of the square of their number.
+    """
+    return layout.model(vector)
+
+
+def _forward(layout: Layout, vector: Float[Array, " size"]) -> tuple[PyTree, None]:
+    return layout.model(vector), None
+
+
+def _backward(layout: Layout, _: None, model: PyTree) -> tuple[Float[Array, " size"]]:
+    return (jnp.concatenate([leaf.reshape(-1) for leaf in jax.tree.leaves(model)]),)
+
+
+_model.defvjp(_forward, _backward)
 
 
 def flatten(models: PyTree) -> tuple[Layout, np.ndarray]:

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from attnlab.training.guard import Controls
 from attnlab.training.program import Clock, MemberFunctions
-from attnlab.training.updates import averaged, clipped, exceeds, running_mean, select
+from attnlab.training.updates import averaged, clipped, exceeds, running_mean, select, square_norm
 
 NOTHING, SKIPPED, RESTORED, STOPPED = range(4)
 
@@ -189,10 +189,13 @@ def _step(
     wild = ~jnp.isfinite(loss) | exceeds(running, lowest, controls.limit, controls.slack)
     diverged = live & wild
 
-    gradient, norm = clipped(gradient, controls.clip)
     # Moments and weights stay finite where this square is. It is known before the update, which
     # would otherwise be written and read again before it could be chosen.
-    finite = jnp.isfinite(jnp.square(norm))
+    if functions.clips:
+        gradient, norm = clipped(gradient, controls.clip)
+        finite = jnp.isfinite(jnp.square(norm))
+    else:
+        finite = jnp.isfinite(square_norm(gradient))
     update, optimiser = functions.transformation(member).update(gradient, now.optimiser, now.params)
     rate = state.factor
     if functions.rate is not None:

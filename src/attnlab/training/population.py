@@ -100,7 +100,12 @@ def train(
     steps, options = arguments.integer("steps", steps, 1), options or TrainingOptions()
     count = _count(params, members, key)
     functions = MemberFunctions(
-        loss, optimiser, options.rate, options.evaluate, options.average is not None
+        loss,
+        optimiser,
+        options.rate,
+        options.evaluate,
+        averaged=options.average is not None,
+        clips=not np.isposinf(options.clip).all(),
     )
     dtype = jnp.result_type(*jax.tree.leaves(params))
     controls = traced(options.guard, options.clip, options.average, count, dtype)

@@ -14,13 +14,17 @@ Optimiser = optax.GradientTransformation | Callable[[Any], optax.GradientTransfo
 
 @dataclass(frozen=True)
 class MemberFunctions:
-    """Loss, optimiser, rate and score of one member; equal functions share a compiled program."""
+    """Loss, optimiser, rate and score of one member; equal functions share a compiled program.
+
+    Without `clips` no gradient is clipped, and its norm is not computed.
+    """
 
     loss: Loss
     optimiser: Optimiser
     rate: Callable[[Any, Any], Any] | None = None
     evaluate: Callable[[Any, Any], Any] | None = None
     averaged: bool = False
+    clips: bool = True
 
     def transformation(self, member: Any) -> optax.GradientTransformation:
         """The optimiser, built from the member's own values where it is a function of them."""

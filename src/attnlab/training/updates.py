@@ -19,6 +19,11 @@ def clipped(gradient: PyTree, clip: Float[Array, ""]) -> tuple[PyTree, Float[Arr
     return scaled, norm * scale
 
 
+def square_norm(gradient: PyTree) -> Float[Array, ""]:
+    """The sum of all squares; infinite or not a number where an update would not be finite."""
+    return jnp.stack([jnp.square(leaf).sum() for leaf in jax.tree.leaves(gradient)]).sum()
+
+
 def averaged(average: PyTree, params: PyTree, decay: Array, step: Any) -> PyTree:
     """The mean of all weights until it spans 1 / (1 - decay) steps, from there on exponential."""
     if average is None:
