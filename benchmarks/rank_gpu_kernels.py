@@ -14,10 +14,8 @@ in parallel and timed when all of them are compiled. It needs JAX, equinox, opta
 
 import collections
 import dataclasses
-import glob
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +26,7 @@ sys.path.insert(0, "src")
 import jax
 import jax.numpy as jnp
 import rank_gpu
+from kernel_times import profile
 from rank_gpu import LAYERS, PAPER_STEPS, POINTS, RANKS, SEEDS
 
 from attnlab.rank.kernels.attention_pallas import attend_rows, attend_rows_backward
@@ -158,20 +157,6 @@ def alone(function, *operands) -> float:
 def relative(found, expected) -> str:
     a, b = found.astype(jnp.float32).ravel(), expected.ravel()
     return f"{float(jnp.linalg.norm(a - b) / jnp.linalg.norm(b)):.1e}"
-
-
-def profile(function) -> list[tuple[str, float]]:
-    """(name, seconds) of what ran on the accelerator, in order."""
-    folder, found = tempfile.mkdtemp(), []
-    with jax.profiler.trace(folder):
-        function()
-    for file in glob.glob(f"{folder}/**/*.xplane.pb", recursive=True):
-        for plane in jax.profiler.ProfileData.from_file(file).planes:
-            if plane.name.startswith("/device:GPU"):
-                for stream in plane.lines:
-                    if "Stream" in stream.name:
-                        found += [(e.start_ns, e.name, e.duration_ns) for e in stream.events]
-    return [(name, spent * 1e-9) for _, name, spent in sorted(found)]
 
 
 class TrainingLoop(NamedTuple):
