@@ -1,11 +1,12 @@
-"""The wide panels of Figure 1 and the long sequences of Figure 4 on one accelerator.
+"""The wide panels of Figure 1, the encodings of Figure 3 and the lengths of Figure 4 on one
+accelerator.
 
     python benchmarks/rank_gpu_panels.py [seconds] [panel ...]
 
 A panel is a population of five seeds with d = 64, a perceptron of 2048 and batches of 256:
 `w8-L3-r1` has width multiplier 8, three layers and rank 1 on 16 points, `N256-r8` two layers of
-width d^3 and rank 8 on 256 points. A beginning such as `N256` names all that begin so; without
-names all run.
+width d^3 and rank 8 on 256 points, `E-additive-L1-r8` one layer of width d^2.5 with additive
+encodings. A beginning such as `N256` names all that begin so; without names all run.
 `tune` times attention on 256 points alone for several divisions of its work, and `plain` runs the
 panels without the kernels at the end. For every panel the attention of two sequences is compared
 with plain float32; then come the time of a training step, the least time that its operations, bytes
@@ -42,7 +43,8 @@ BUDGET = float(sys.argv[1]) if len(sys.argv) > 1 else 240.0
 NAMED = sys.argv[2:]
 D, MLP, BATCH, SEEDS = (64, 2048, 256, rank_gpu.SEEDS) if ON_GPU else (16, 16, 2, 2)
 RANKS = (1, 8, 64) if ON_GPU else (1, 8, 16)
-WIDTHS, LENGTHS, DEPTHS = ((8, 64), (256, 64), (1, 3, 5)) if ON_GPU else ((2,), (64,), (1,))
+WIDTHS, LENGTHS, DEPTHS = ((8, 64), (256, 64, 4), (1, 3, 5)) if ON_GPU else ((2,), (64,), (1,))
+ENCODED = [(encoding, layers) for encoding in ("additive", "concatenated") for layers in (1, 3)]
 WORKERS = max(2, os.cpu_count() or 2)
 # An H200's printed rates: bfloat16 products without the losses of power, memory, exponentials.
 RATE, BANDWIDTH, EXPONENTIALS = 790e12, 4.8e12, 132 * 16 * 1.98e9
@@ -68,6 +70,12 @@ def panels() -> list[Panel]:
     for n in LENGTHS:
         long = dataclasses.replace(base, layers=2, width_multiplier=WIDTHS[-1])
         found += [(f"N{n}", dataclasses.replace(long, rank=r), n, 200_000) for r in RANKS]
+    for encoding, layers in ENCODED:
+        encoded = dataclasses.replace(
+            base, layers=layers, width_multiplier=WIDTHS[0], encoding=encoding, length=16
+        )
+        group = f"E-{encoding}-L{layers}"
+        found += [(group, dataclasses.replace(encoded, rank=r), 16, 200_000) for r in RANKS]
     for width in reversed(WIDTHS):
         for layers in DEPTHS:
             wide = dataclasses.replace(base, layers=layers, width_multiplier=width)
@@ -252,7 +260,7 @@ def hours(measured: dict[Panel, float]) -> None:
     for group in dict.fromkeys(panel.group for panel in measured):
         own = {p.shape.rank: each for p, each in measured.items() if p.group == group}
         steps = next(p.steps for p in measured if p.group == group)
-        ranks = (1, 8, 16, 32, 64) if group.startswith("N") else rank_gpu.RANKS
+        ranks = {"N": (1, 8, 16, 32, 64), "E": (1, 8, 64)}.get(group[0], rank_gpu.RANKS)
         total = 0.0
         for rank in ranks:
             below = [r for r in own if r <= rank] or [min(own)]
@@ -309,7 +317,7 @@ def main() -> None:
     parts = [name for name in NAMED if name in ("tune", "plain")]
     names = [name for name in NAMED if name not in parts]
     if not NAMED:
-        parts, names = ["tune", "plain"], ["N", "w"]
+        parts, names = ["tune", "plain"], ["N", "E", "w"]
     wanted = [p for p in panels() if any(p.name.startswith(name) for name in names)]
     measured: dict[Panel, float] = {}
     groups = list(dict.fromkeys(panel.group[0] for panel in wanted))
