@@ -98,6 +98,23 @@ def test_nested_sizes_widths_and_ridges_equal_separate_runs(seed):
     np.testing.assert_allclose(values(together), values(separate), rtol=1e-4)
 
 
+def test_equivalent_models_that_differ_in_terms_that_are_0_are_fitted_once(seed):
+    """tanh is odd: the degrees 1 and 2 are one model, and the kernel of one family serves both."""
+    first, second = (EquivalentModel(80, "tanh", degree) for degree in (1, 2))
+    counts = []
+
+    def part(total):
+        counts.append(total)
+        return lambda: None
+
+    options = {"n": 50, "ridge": 0.3, "runs": 2, "seed": seed, "test": 50, "part": part}
+    alone = simulate(SMALL, first, **options)
+    both = simulate(SMALL, [first, second], **options)
+    assert len(set(counts)) == 1
+    assert [point.model for point in both] == [first, second]
+    assert both[0].runs == both[1].runs == alone[0].runs
+
+
 @pytest.mark.parametrize("block", [7, 64, 128])
 def test_the_block_size_changes_no_error(block, seed):
     options = {"n": (40, 90), "ridge": 0.2, "runs": 1, "seed": seed, "test": 150}

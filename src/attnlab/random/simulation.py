@@ -2,8 +2,9 @@
 
 One run draws a pool of tasks, prompts and one wide F, and fits every model at every n and ridge
 from it: all activations and their equivalents on the same pre-activations, every width as leading
-features, every n as a checkpoint, every ridge from one Gram matrix. Fresh prompts then give the
-error on new tasks (ICL) and on the pool's tasks (IDG), the label noise included.
+features, every n as a checkpoint, every ridge from one Gram matrix. Equivalent models that differ
+in terms that are 0 are fitted once. Fresh prompts then give the error on new tasks (ICL) and on the
+pool's tasks (IDG), the label noise included.
 """
 
 import itertools
@@ -18,6 +19,7 @@ from attnlab.errors import UserError
 from attnlab.memory import require_memory
 from attnlab.random.models import Model
 from attnlab.random.models.fitted import FittedModel
+from attnlab.random.models.transformer import lowest_degree
 from attnlab.random.problem import SingleIndexRegression
 from attnlab.random.ridge.arrays import Arrays, Host
 from attnlab.random.ridge.bounded_map import bounded_map
@@ -94,7 +96,9 @@ def simulate(
     runs, test = arguments.integer("runs", runs, 1), arguments.integer("test", test, 2)
     seeds = [seed_of_run(seed, run) for run in range(runs)]
     arrays = Host() if arrays is None else arrays
-    plan, at_once = _plan(problem, several, sizes, test, block, arrays, memory)
+    fitted = {model: lowest_degree(model) for model in several}
+    distinct = list(dict.fromkeys(fitted.values()))
+    plan, at_once = _plan(problem, distinct, sizes, test, block, arrays, memory)
 
     def one_run(given: tuple[int, RunPrompts]) -> list[tuple[FitKey, EvaluatedFit]]:
         after = part(parts_of_run(plan)) if part is not None else lambda: None
@@ -115,7 +119,7 @@ def simulate(
         if finished is not None:
             finished(done)
     return [
-        _point(model, size, value, points[model, size, value])
+        _point(model, size, value, points[fitted[model], size, value])
         for model in several
         for size in sizes
         for value in ridges

@@ -8,6 +8,7 @@ from attnlab.random.models.transformer import (
     EquivalentModel,
     RandomTransformer,
     feature_noise,
+    lowest_degree,
     random_weights,
 )
 
@@ -51,3 +52,20 @@ def test_bad_random_transformers_are_named():
         EquivalentModel(3, "relu", 40)
     with pytest.raises(UserError, match=r"^degree must be an integer of at least 0, got -1\.$"):
         EquivalentModel(3, "relu", -1)
+
+
+@pytest.mark.parametrize(
+    ("activation", "degree", "lowest"),
+    [("tanh", 2, 1), ("tanh", 1, 1), ("tanh", 4, 3), ("relu", 3, 2), ("relu", 4, 4)],
+)
+def test_terms_that_are_0_lower_the_degree_and_change_no_feature(activation, degree, lowest, seed):
+    model = EquivalentModel(5, activation, degree)
+    same = lowest_degree(model)
+    assert same == EquivalentModel(5, activation, lowest)
+    u, z = np.random.default_rng(seed).standard_normal((2, 40, 5))
+    np.testing.assert_allclose(same.activate(u, z), model.activate(u, z), rtol=0, atol=1e-7)
+
+
+def test_a_random_transformer_has_no_degree_to_lower():
+    model = RandomTransformer(5, "tanh")
+    assert lowest_degree(model) is model

@@ -6,7 +6,7 @@ s_r(x) = sum_{i<=r} c_i He_i(x)/i! + c_r^* z, z ~ N(0, 1) fresh for every prompt
 narrower model has the leading columns of a wider one's F and z.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,19 @@ class EquivalentModel:
         for c in reversed(terms[:-1]):
             value = value * u + c
         return value
+
+
+def lowest_degree(model: Any) -> Any:
+    """The same model with the lowest degree: without terms at the top whose coefficient is 0.
+
+    tanh is odd, so that its equivalent models of degrees 1 and 2 are one model; ReLU has no term of
+    degree 3. Other models are returned as they are.
+    """
+    if not isinstance(model, EquivalentModel):
+        return model
+    terms = hermite_series(model.activation, model.degree).coefficients
+    degree = max((i for i, c in enumerate(terms) if c != 0), default=0)
+    return replace(model, degree=degree)
 
 
 def random_weights(

@@ -18,7 +18,11 @@ from attnlab.lab.needs import Needs
 from attnlab.lab.units import Units
 from attnlab.random.models import Model
 from attnlab.random.models.linear_attention import LinearAttention
-from attnlab.random.models.transformer import EquivalentModel, RandomTransformer
+from attnlab.random.models.transformer import (
+    EquivalentModel,
+    RandomTransformer,
+    lowest_degree,
+)
 from attnlab.random.problem import SingleIndexRegression
 from attnlab.random.ridge.accelerator import Accelerator
 from attnlab.random.ridge.arrays import Host
@@ -229,9 +233,10 @@ def needs_of_run(config: Run) -> Needs:
     """The Gram matrices, features and prompts of the largest fit."""
     problem = problem_of(config)
     grid = panels.grid(config.panel, problem)
+    models = list(dict.fromkeys(map(lowest_degree, grid.models)))
 
     def needed(block: int) -> float:
-        plan = plan_fits(problem, grid.models, grid.n, block)
+        plan = plan_fits(problem, models, grid.n, block)
         return memory_needed(problem, plan, config.test)
 
     return Needs(needed(Host.block), needed(Accelerator.block), "d, length, tasks or test")
