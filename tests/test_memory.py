@@ -30,3 +30,10 @@ def test_the_machine_says_what_it_has_with_and_without_psutil(monkeypatch):
     assert 1e7 < memory.available_memory() < 1e15
     monkeypatch.setitem(sys.modules, "psutil", None)
     assert 1e7 < memory.available_memory() < 1e15
+
+
+def test_a_card_that_is_full_is_not_told_with_the_memory_of_the_machine():
+    assert "are available here" in memory.out_of_memory("A cell")
+    said = memory.out_of_memory("A cell", "NVIDIA H200")
+    assert "on the NVIDIA H200" in said
+    assert "available here" not in said

@@ -61,11 +61,17 @@ def ran_out(reason: BaseException) -> bool:
     return isinstance(reason, MemoryError) or "RESOURCE_EXHAUSTED" in str(reason)
 
 
-def out_of_memory(what: str) -> str:
-    """The sentence where sizes were not known to be too large before they were."""
+def out_of_memory(what: str, device: str = "cpu") -> str:
+    """The sentence where sizes were not known to be too large before they were.
+
+    `device` is "cpu", or the name of the card on which it was computed.
+    """
+    if device == "cpu":
+        there = f"of which {_amount(available_memory())} are available here"
+        return f"{what} ran out of memory, {there}: its sizes must be smaller."
     return (
-        f"{what} ran out of memory, of which {_amount(available_memory())} are available here: "
-        "its sizes must be smaller."
+        f"{what} ran out of the memory that this process has on the {device}: its sizes must be "
+        "smaller, or fewer processes must share the card."
     )
 
 

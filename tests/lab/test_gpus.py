@@ -10,8 +10,9 @@ from attnlab.lab import gpus
 from attnlab.lab.catalog import load_study
 from attnlab.lab.gpus import chosen_gpus, visible_gpus
 from attnlab.lab.processes import Processes, Waiting
+from attnlab.lab.programs import PROGRAMS
 from attnlab.lab.provenance import read_runs
-from attnlab.lab.seats import EXPECTED, PROGRAMS, THREADS, beside_gpus, on_gpu, seats
+from attnlab.lab.seats import EXPECTED, FRACTION, THREADS, beside_gpus, on_gpu, seats
 from attnlab.lab.task import Task
 
 # Cells of each device that answer with what their worker sees. Those of one group wait for each
@@ -144,6 +145,14 @@ def test_a_worker_whose_gpu_is_not_there_says_so_in_one_sentence(studies):
 def test_a_gpu_that_is_named_twice_has_two_processes():
     assert chosen_gpus("0,0,1", ("a", "b")) == ("a", "a", "b")
     assert Processes(seats(1, ("a", "a", "b")), None).name == "3 processes on 2 GPUs and 1 process"
+
+
+def test_processes_that_share_a_gpu_share_its_memory(monkeypatch):
+    monkeypatch.delenv(FRACTION, raising=False)
+    shares = [seat.environment.get(FRACTION) for seat in seats(1, ("a", "a", "b", "a"))]
+    assert shares == ["0.3000", "0.3000", None, "0.3000", None]
+    monkeypatch.setenv(FRACTION, "0.2")
+    assert on_gpu("a", 2).surroundings()[FRACTION] == "0.2"
 
 
 def test_programs_that_a_gpu_compiled_are_kept_where_the_user_wants_them(monkeypatch, tmp_path):

@@ -9,14 +9,14 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from attnlab.files import cache_folder
 from attnlab.lab.gpus import VISIBLE
 from attnlab.lab.needs import Device
+from attnlab.lab.programs import PROGRAMS, kept_programs
 
 EXPECTED = "ATTNLAB_WORKER_GPU"  # set for a worker that must find a GPU
 # Memory of a GPU is taken as it is needed: several processes may share one.
 SHARING = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-PROGRAMS = "JAX_COMPILATION_CACHE_DIR"  # where JAX keeps what it compiled
+FRACTION, WHOLE = "XLA_PYTHON_CLIENT_MEM_FRACTION", 0.9  # of it, for all processes together
 THREADS = "NPROC"  # the threads that XLA starts on a processor, by default one per core
 
 
@@ -62,19 +62,21 @@ def beside_gpus(number: int, threads: int) -> Seat:
     return Seat(f"process {number}", ("cpu", "any"), kept)
 
 
-def on_gpu(name: str) -> Seat:
+def on_gpu(name: str, processes: int = 1) -> Seat:
     """A worker that sees one GPU, by the name that CUDA_VISIBLE_DEVICES gives it.
 
-    It keeps the programs that it compiles: those of an encoder took 28 s, and 3 s from the folder,
-    in a run that was continued or had other cells of the same sizes.
+    Of several processes on one GPU each takes its share of the memory and no more. A process keeps
+    what it took once, so that without shares a cell that fits would find the GPU full.
     """
     pinned: dict[str, str | None] = {
         **SHARING,
-        PROGRAMS: os.environ.get(PROGRAMS, str(cache_folder() / "programs")),
+        PROGRAMS: kept_programs(),
         VISIBLE: name,
         EXPECTED: name,
         "JAX_PLATFORMS": None,  # a user's choice of the CPU is for processes without a GPU
     }
+    if processes > 1:
+        pinned[FRACTION] = os.environ.get(FRACTION, f"{WHOLE / processes:.4f}")
     if VISIBLE not in os.environ:
         pinned["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # the numbers of nvidia-smi
     return Seat(f"GPU {name}", ("gpu", "any"), pinned)
@@ -89,4 +91,7 @@ def seats(workers: int, gpus: Sequence[str] = ()) -> tuple[Seat, ...]:
     threads = max(1, ((os.cpu_count() or 1) - len(gpus)) // max(1, workers))
     if not gpus:
         return tuple(anywhere(number, threads) for number in range(workers))
-    return (*map(on_gpu, gpus), *(beside_gpus(number, threads) for number in range(workers)))
+    return (
+        *(on_gpu(name, gpus.count(name)) for name in gpus),
+        *(beside_gpus(number, threads) for number in range(workers)),
+    )

@@ -13,6 +13,7 @@ from attnlab.lab.catalog import load_study
 from attnlab.lab.cell import AnyCell, Sweep, config_values
 from attnlab.lab.fault import describe
 from attnlab.lab.part import Finished, compute
+from attnlab.lab.programs import keep_programs
 from attnlab.lab.room import device_name, require_room
 from attnlab.lab.sitting import Report, Watch
 from attnlab.lab.watch import watching
@@ -56,6 +57,7 @@ def attempt(cell: AnyCell, watch: Watch | None = None) -> Finished:
     """Compute a cell; whatever it raises becomes a sentence, and the other cells go on."""
     if watch is not None and isinstance(cell, Sweep):
         watch = replace(watch, checkpoints=None)  # its points would share one checkpoint
+    keep_programs()
     try:
         require_room(cell)
         with watching(watch) as sitting:
@@ -69,7 +71,8 @@ def attempt(cell: AnyCell, watch: Watch | None = None) -> Finished:
         return Finished(cell.key, error=said, stopped=True)
     except (Exception, SystemExit) as reason:
         if ran_out(reason):
-            return Finished(cell.key, error=out_of_memory(cell.kind.name), mistake=True)
+            said = out_of_memory(cell.kind.name, device_name())
+            return Finished(cell.key, error=said, mistake=True)
         return Finished(cell.key, error=describe(reason), mistake=isinstance(reason, UserError))
 
 
