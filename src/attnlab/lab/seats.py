@@ -91,7 +91,5 @@ def seats(workers: int, gpus: Sequence[str] = ()) -> tuple[Seat, ...]:
     threads = max(1, ((os.cpu_count() or 1) - len(gpus)) // max(1, workers))
     if not gpus:
         return tuple(anywhere(number, threads) for number in range(workers))
-    return (
-        *(on_gpu(name, gpus.count(name)) for name in gpus),
-        *(beside_gpus(number, threads) for number in range(workers)),
-    )
+    on_gpus = (on_gpu(name, gpus.count(name)) for name in gpus)
+    return (*on_gpus, *(beside_gpus(number, threads) for number in range(workers)))
