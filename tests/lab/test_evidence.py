@@ -324,6 +324,21 @@ def test_equal_bits_are_asked_for_on_the_same_device_and_libraries_only(study, p
     assert not verify(evidence, drawn._replace(source=source, cell=own)).exact
 
 
+@pytest.mark.parametrize(("trains", "exact"), [(True, False), (False, True)])
+def test_on_a_card_a_training_is_compared_within_its_tolerance(
+    study, packed, monkeypatch, trains, exact
+):
+    """Its kernels were chosen by timing them; cells that train nothing have equal bits there."""
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    monkeypatch.setattr("attnlab.lab.verify.device_name", lambda: "a card")
+    evidence = evidence_of(study)
+    drawn = candidates(study, evidence)["tally_sum"][2]
+    kind = dataclasses.replace(drawn.cell.kind, shortened=(lambda c: c) if trains else None)
+    own = dataclasses.replace(drawn.cell, kind=kind)
+    source = dataclasses.replace(drawn.source, device="a card")
+    assert verify(evidence, drawn._replace(source=source, cell=own)).exact is exact
+
+
 def test_processors_of_one_name_have_other_instructions():
     old = {"model name": "AMD EPYC", "vendor_id": "AuthenticAMD", "cpu family": "25", "model": "17"}
     flags = {"flags": "fpu avx2 avx512f"}
