@@ -29,6 +29,7 @@ from attnlab.rank.theory.upper_bound import plateau
 COMPUTED = {
     "rank_bounds",
     "rank_sizes",
+    "rank_architectures",
     "rank_library_rules",
     "rank_theorem_2i",
     "rank_theorem_2ii",

@@ -5,7 +5,7 @@ import pytest
 from attnlab.lab.ledger import NO_SCALE, ledger
 from attnlab.rank.study import grids, study
 from attnlab.rank.study.results import rounded_down, rounded_up
-from attnlab.rank.theory.public_sizes import PUBLIC_SIZES
+from attnlab.rank.theory.architectures import attention_shapes
 from tests.rank.study import evidence
 from tests.rank.study.changed_evidence import changed, entry
 from tests.rank.study.test_claims import BROKEN, NEEDS_PAPER
@@ -89,17 +89,41 @@ def test_smaller_encoders_neither_refute_nor_confirm_what_is_said_of_the_papers(
 
 def test_exceptions_within_a_factor_of_2_confirm_nothing_about_all_models():
     view = changed(evidence.view("paper"), "sizes", share=1.5)
+    assert entry("heads-times-rank-exceptions", view).verdict == "fails"  # by the library
+    view = changed(view, "architectures", share=1.5)
     assert not entry("heads-times-rank-exceptions", view).decided
 
 
-@pytest.mark.parametrize(("right", "verdict"), [(12, "holds"), (11, None), (7, None), (5, "fails")])
-def test_a_sample_of_twelve_models_decides_where_nearly_all_or_few_follow_the_habit(right, verdict):
-    models = list(PUBLIC_SIZES)[:right]
+@pytest.mark.parametrize(("share", "verdict"), [(1.0, "holds"), (0.8, None), (0.4, "fails")])
+def test_the_census_decides_where_nearly_all_or_few_architectures_follow_the_habit(share, verdict):
+    names = sorted({shape.architecture for shape in attention_shapes()})
+    right = names[: round(share * len(names))]
     view = changed(
-        evidence.view("quick"), "sizes", share=lambda v, row: 1.0 if row.model in models else 0.8
+        evidence.view("quick"),
+        "architectures",
+        share=lambda v, row: 1.0 if row.architecture in right else 0.8,
     )
     found = entry("heads-times-rank", view)
     assert found.verdict == (verdict or "undecided at this scale")
+
+
+def test_an_architecture_with_one_layer_beyond_the_habit_is_an_exception():
+    view = evidence.view("quick")
+    before = entry("heads-times-rank", view).measured
+    name = next(
+        shape.architecture
+        for shape in attention_shapes()
+        if {s.share for s in attention_shapes() if s.architecture == shape.architecture} == {1.0}
+        and sum(s.architecture == shape.architecture for s in attention_shapes()) > 1
+    )
+    assert name not in before.split()
+    layer = next(s for s in attention_shapes() if s.architecture == name)
+    off = changed(
+        view,
+        "architectures",
+        share=lambda v, row: 0.7 if row.architecture == name and row.d == layer.d else v,
+    )
+    assert f"0.7 in {name}" in entry("heads-times-rank", off).measured
 
 
 def test_labels_that_are_too_near_or_too_long_tell_no_majority():

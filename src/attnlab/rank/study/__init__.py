@@ -63,6 +63,7 @@ study = Study(
         cells_theory.decay,
         adversary,
         cells_theory.sizes,
+        cells_theory.architectures,
         cells_theory.library_rules,
         cells_theory.majority_codes,
         *cells_printed.KINDS,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from attnlab import arguments
 from attnlab.lab.cell import CellKind, Outcome, seed_of
+from attnlab.rank.theory.architectures import LIBRARY, attention_shapes
 from attnlab.rank.theory.library_rules import RULES
 from attnlab.rank.theory.public_sizes import PUBLIC_SIZES
 
@@ -70,6 +71,46 @@ def run_sizes(config: PublicSizes) -> Outcome[SizeRow]:
         [
             SizeRow(name, size.d, size.heads, size.rank, size.share, size.least_angle)
             for name, size in PUBLIC_SIZES.items()
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class Architectures:
+    """The attention layers of all architectures of one library, with their default settings."""
+
+    library: str = LIBRARY
+    """The library and its version."""
+
+
+@dataclass(frozen=True)
+class ArchitectureRow:
+    """Attention layers of one shape in one architecture."""
+
+    architecture: str
+    layer: str
+    d: int
+    heads: int
+    rank: float
+    share: float  # H r / d
+    layers: int  # of this shape
+
+
+def run_architectures(config: Architectures) -> Outcome[ArchitectureRow]:
+    """One row per architecture and shape."""
+    arguments.one_of("library", config.library, [LIBRARY])
+    return Outcome(
+        [
+            ArchitectureRow(
+                shape.architecture,
+                shape.layer,
+                shape.d,
+                shape.heads,
+                shape.rank,
+                shape.share,
+                shape.layers,
+            )
+            for shape in attention_shapes()
         ]
     )
 
@@ -156,6 +197,7 @@ def run_majority_codes(config: MajorityCodes) -> Outcome[MajorityCodesRow]:
 
 decay = CellKind("rank_decay", DecayCurve, DecayRow, run_decay)
 sizes = CellKind("rank_sizes", PublicSizes, SizeRow, run_sizes, version=2)
+architectures = CellKind("rank_architectures", Architectures, ArchitectureRow, run_architectures)
 library_rules = CellKind("rank_library_rules", LibraryRules, LibraryRow, run_library_rules)
 majority_codes = CellKind(
     "rank_majority_codes", MajorityCodes, MajorityCodesRow, run_majority_codes

@@ -2,54 +2,82 @@
 
 from __future__ import annotations
 
+import math
+
 from attnlab.lab.study import NO_SCALE, UNDECIDED, Claim, Judgement, Resolution, Verdict, View
 from attnlab.rank.study import grids_theory
+from attnlab.rank.study.cells_theory import ArchitectureRow
 
 PAPER = "Amsel, Yehudai, Bruna"
 NEARLY_ALL = 0.9  # of the models
 FACTOR = 2.0  # of the sentence on exceptions
-OF_MODELS = "of these models"
+OF_ARCHITECTURES = "of these architectures"
 
 
-def _majority(counted: int, of: int) -> Resolution:
-    """One model more or less, against how far the count is from half."""
-    return Resolution(1 / of, abs(counted / of - 0.5), OF_MODELS)
+def _census(view: View) -> dict[str, list[ArchitectureRow]]:
+    """The attention layers of every architecture of the library."""
+    found: dict[str, list[ArchitectureRow]] = {}
+    for row in view.rows(grids_theory.architecture_cell()):
+        found.setdefault(row.architecture, []).append(row)
+    return found
+
+
+def _beyond(census: dict[str, list[ArchitectureRow]]) -> dict[str, float]:
+    """H r / d of each architecture where it is not 1, and of its layers the furthest from it."""
+    furthest = {
+        name: max((row.share for row in rows), key=lambda share: abs(math.log(share)))
+        for name, rows in census.items()
+    }
+    return {name: share for name, share in furthest.items() if share != 1}
+
+
+def _shown(shares: dict[str, float]) -> str:
+    return ", ".join(f"{share:.2g} in {name}" for name, share in shares.items())
+
+
+def _of_all(count: int) -> str:
+    """What is smaller than all transformers."""
+    library = grids_theory.architecture_cell().config.library
+    return f"the {count} architectures of {library} with their default settings"
 
 
 def _habit(view: View) -> Judgement:
-    rows = view.rows(grids_theory.size_cell())
-    others = [row for row in rows if row.share != 1]
-    share = 1 - len(others) / len(rows)
+    census, models = _census(view), view.rows(grids_theory.size_cell())
+    others = _beyond(census)
+    share = 1 - len(others) / len(census)
     verdict: Verdict = "holds" if share >= NEARLY_ALL else UNDECIDED
     if share <= 0.5:
         verdict = "fails"
     line = NEARLY_ALL if share > 0.5 else 0.5
+    free = {row.model: row.share for row in models if row.share != 1}
     return Judgement(
         verdict,
-        f"H r / d = 1 in {len(rows) - len(others)} of {len(rows)} models; "
-        + ", ".join(f"{row.share:.2g} in {row.model}" for row in others),
+        f"H r / d = 1 in all layers of {len(census) - len(others)} of {len(census)} architectures; "
+        + _shown(others),
         f"H r = d in nearly all, {NEARLY_ALL:.0%} or more",
-        f"published sizes; holds from {NEARLY_ALL:.0%} of these models on, fails up to a half, our "
-        "choice",
-        "This is a habit and no rule: newer models choose r freely. "
-        + (NO_SCALE + " That takes a census of models." if verdict == UNDECIDED else ""),
+        f"count over a library; holds from {NEARLY_ALL:.0%} of its architectures on, fails up to a "
+        "half, our choice",
+        f"Large models choose r more freely: of {len(models)} well-known ones "
+        f"{len(models) - len(free)} have H r = d, and it is {_shown(free)}."
+        + (f" {NO_SCALE} That takes a census of models." if verdict == UNDECIDED else ""),
         grade="smaller setting",
-        differs=f"{len(rows)} models of all",
-        resolution=Resolution(1 / (2 * len(rows)), abs(share - line), OF_MODELS),
+        differs=_of_all(len(census)),
+        resolution=Resolution(1 / (2 * len(census)), abs(share - line), OF_ARCHITECTURES),
     )
 
 
 def _exceptions(view: View) -> Judgement:
-    others = [row for row in view.rows(grids_theory.size_cell()) if row.share != 1]
-    beyond = [row for row in others if not 1 / FACTOR <= row.share <= FACTOR]
-    shown = ", ".join(f"{row.share:.2g} in {row.model}" for row in others)
+    models = {row.model: row.share for row in view.rows(grids_theory.size_cell())}
+    others = {name: share for name, share in models.items() if share != 1}
+    others |= _beyond(_census(view))
+    beyond = {name: share for name, share in others.items() if not 1 / FACTOR <= share <= FACTOR}
     return Judgement(
         "fails" if beyond else UNDECIDED,
-        f"H r / d = {shown}" if others else "no exception among these models",
+        f"H r / d = {_shown(others)}" if others else "no exception among these models",
         f"from {1 / FACTOR:g} to {FACTOR:g} in every exception",
-        "published sizes; one model beyond the factor refutes, and no list of models confirms",
-        "Beyond it: "
-        + (", ".join(row.model for row in beyond) + "." if beyond else f"none. {NO_SCALE}"),
+        "published sizes, and the defaults of a library; one model beyond the factor refutes, and "
+        "no list of models confirms",
+        f"Beyond it: {', '.join(beyond)}." if beyond else f"Beyond it: none. {NO_SCALE}",
         grade="exact",
     )
 
@@ -86,19 +114,21 @@ def _libraries(view: View) -> Judgement:
 
 
 def _small_ranks(view: View) -> Judgement:
-    rows = view.rows(grids_theory.size_cell())
-    inside = [row for row in rows if 64 <= row.rank <= 128]
+    census = _census(view)
+    rows = [row for rows in census.values() for row in rows]
+    inside = sum(all(64 <= row.rank <= 128 for row in rows) for rows in census.values())
     ranks, widths = [row.rank for row in rows], [row.d for row in rows]
-    good = len(inside) > len(rows) / 2 and max(widths) / min(widths) > max(ranks) / min(ranks)
+    share = inside / len(census)
+    good = share > 0.5 and max(widths) / min(widths) > max(ranks) / min(ranks)
     return Judgement(
         "holds" if good else "fails",
-        f"r from 64 to 128 in {len(inside)} of {len(rows)} models, d from {min(widths)} to "
-        f"{max(widths)}",
+        f"r from 64 to 128 in all layers of {inside} of {len(census)} architectures, d from "
+        f"{min(widths)} to {max(widths)}",
         "most ranks from 64 to 128 though d varies far more",
-        "published sizes",
+        "count over a library",
         grade="smaller setting",
-        differs=f"{len(rows)} models of all",
-        resolution=_majority(len(inside), len(rows)),
+        differs=_of_all(len(census)),
+        resolution=Resolution(1 / (2 * len(census)), abs(share - 0.5), OF_ARCHITECTURES),
     )
 
 
@@ -108,14 +138,14 @@ CLAIMS = (
         f"{PAPER}, Section 1 and Appendix A",
         "Nearly all models take H = d/r heads.",
         _habit,
-        ("sizes",),
+        ("architectures", "sizes"),
     ),
     Claim(
         "heads-times-rank-exceptions",
         f"{PAPER}, Section 1 and Appendix A",
         "Models that do not take H = d/r heads differ from that by at most a factor of 2.",
         _exceptions,
-        ("sizes",),
+        ("architectures", "sizes"),
     ),
     Claim(
         "library-defaults",
@@ -128,6 +158,6 @@ CLAIMS = (
         f"{PAPER}, Section 1",
         "Most models have ranks from 64 to 128, though d varies from 512 to 8192.",
         _small_ranks,
-        ("sizes",),
+        ("architectures", "sizes"),
     ),
 )

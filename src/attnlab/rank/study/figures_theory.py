@@ -108,6 +108,35 @@ def _draw_sizes(rows: Rows) -> Drawn:
     )
 
 
+def _architectures(view: View) -> Rows:
+    """One row per H r / d; an architecture counts at every value that it has."""
+    found: dict[float, set[str]] = {}
+    for row in view.rows(grids_theory.architecture_cell()):
+        found.setdefault(round(row.share, 2), set()).add(row.architecture)
+    return [
+        {"share": share, "architectures": len(names), "names": ", ".join(sorted(names))}
+        for share, names in sorted(found.items())
+    ]
+
+
+def _draw_architectures(rows: Rows) -> Drawn:
+    import altair as alt
+
+    return (
+        alt.Chart(chart_data(rows))
+        .mark_bar()
+        .encode(
+            x=alt.X("architectures:Q", title="architectures", scale=alt.Scale(type="symlog")),
+            y=alt.Y("share:O", title="H r / d", sort="descending"),
+            tooltip=[
+                alt.Tooltip("share:Q"),
+                alt.Tooltip("architectures:Q"),
+                alt.Tooltip("names:N"),
+            ],
+        )
+    )
+
+
 FIGURES = (
     Figure(
         "votes",
@@ -130,5 +159,13 @@ FIGURES = (
         "H r / d is 1 where r = d / H; the table below the figure has the sizes.",
         _sizes,
         _draw_sizes,
+    ),
+    Figure(
+        "architectures",
+        "Heads and ranks in a library of transformers",
+        "Every architecture of Transformers 4.42.4 with its default settings, by the value of "
+        "H r / d of its attention layers; the axis of counts is logarithmic but for its start.",
+        _architectures,
+        _draw_architectures,
     ),
 )

@@ -40,10 +40,12 @@ from attnlab.rank.study.cells_sampled import (
     theorem_4_heads,
 )
 from attnlab.rank.study.cells_theory import (
+    Architectures,
     DecayCurve,
     LibraryRules,
     MajorityCodes,
     PublicSizes,
+    architectures,
     decay,
     library_rules,
     majority_codes,
@@ -258,6 +260,11 @@ def size_cell() -> Cell:
     return sizes(PublicSizes())
 
 
+def architecture_cell() -> Cell:
+    """Attention layers of the architectures of a library."""
+    return architectures(Architectures())
+
+
 def library_cell() -> Cell:
     """Layers that PyTorch and xFormers accept."""
     return library_rules(LibraryRules())
@@ -272,7 +279,8 @@ def cells(scale: Scale, seed: int) -> list[Cell]:
     """All of them, the fastest first: a run that is stopped early has those."""
     biases: tuple[Construction, ...] = ("biased", "biased as printed", "concatenated")
     planned = chain(
-        [vote_below_bound(), size_cell(), library_cell(), features_cell(), distance_cell()],
+        [vote_below_bound(), size_cell(), architecture_cell(), library_cell()],
+        [features_cell(), distance_cell()],
         [identity_cell(seed), feed_forward_cell(seed), codes_cell(seed)],
         [theorem_2_high_accuracy(), theorem_4(), theorem_4(near_full=True)],
         [theorem_2_high_dimension(), theorem_2_high_dimension(rank_one=True), one_head_cell()],
