@@ -166,9 +166,9 @@ def trained(model: str, law: str, scale: Scale, seed: int) -> list[Cell]:
 
 
 def ten_layers(law: str, scale: Scale, seed: int) -> list[Cell]:
-    """Further runs of DIAG, with up to ten layers and without a profile; only `paper` has them.
+    """Ten further runs of DIAG, with up to ten layers and no profile; only `paper` has them.
 
-    The best of them ship, and are evaluated at every scale (`last_layers`).
+    The best of five of them ship, and are evaluated at every scale (`last_layers`).
     """
     if scale != "paper" or law not in LAWS[1:]:
         return []
@@ -176,7 +176,7 @@ def ten_layers(law: str, scale: Scale, seed: int) -> list[Cell]:
     runs = size(scale).runs
     return [
         training(Training(family="diag", depth=TEN, run=run, **shared), cost=2.0 * TEN)
-        for run in range(runs, 2 * runs)
+        for run in range(runs, 3 * runs)
     ]
 
 
