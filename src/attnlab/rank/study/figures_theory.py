@@ -122,19 +122,17 @@ def _architectures(view: View) -> Rows:
 def _draw_architectures(rows: Rows) -> Drawn:
     import altair as alt
 
-    return (
-        alt.Chart(chart_data(rows))
-        .mark_bar()
-        .encode(
-            x=alt.X("architectures:Q", title="architectures", scale=alt.Scale(type="symlog")),
-            y=alt.Y("share:O", title="H r / d", sort="descending"),
-            tooltip=[
-                alt.Tooltip("share:Q"),
-                alt.Tooltip("architectures:Q"),
-                alt.Tooltip("names:N"),
-            ],
-        )
+    base = alt.Chart(chart_data(rows)).encode(
+        x=alt.X("architectures:Q", title="architectures"),
+        y=alt.Y("share:O", title="H r / d", sort="descending"),
+        tooltip=[
+            alt.Tooltip("share:Q"),
+            alt.Tooltip("architectures:Q"),
+            alt.Tooltip("names:N"),
+        ],
     )
+    counts = base.mark_text(align="left", dx=4).encode(text=alt.Text("architectures:Q"))
+    return base.mark_bar() + counts
 
 
 FIGURES = (
@@ -164,7 +162,7 @@ FIGURES = (
         "architectures",
         "Heads and ranks in a library of transformers",
         "Every architecture of Transformers 4.42.4 with its default settings, by the value of "
-        "H r / d of its attention layers; the axis of counts is logarithmic but for its start.",
+        "H r / d of its attention layers.",
         _architectures,
         _draw_architectures,
     ),
