@@ -78,6 +78,19 @@ def test_growth_is_the_same_twice(grown, seed):
     assert again.loss == grown[0].loss
 
 
+def test_a_continued_growth_has_the_same_bits(grown, seed):
+    first, second = grown
+    assert [network.depth for network in first.parents] == [1] * len(first.parents)
+    (again,) = grow_axis(
+        PROBLEM, noise(), jax.random.key(seed), 2, effort=EFFORT, axes=1, trained=[first.parents]
+    )
+    same = jax.tree.map(np.array_equal, vars(again.weights), vars(second.weights))
+    assert all(same.values())
+    assert (again.depth, again.loss, again.origin) == (2, second.loss, second.origin)
+    parents = zip(jax.tree.leaves(again.parents), jax.tree.leaves(second.parents), strict=True)
+    assert all(np.array_equal(*pair) for pair in parents)
+
+
 def test_the_front_door_trains_the_same_network(grown, seed):
     (network,) = train(PROBLEM, "axis", 1, seed=seed, effort=EFFORT)
     np.testing.assert_array_equal(network.weights.P, grown[0].weights.P)

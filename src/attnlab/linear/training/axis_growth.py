@@ -75,7 +75,8 @@ class AxisGrowthEffort:
 class TrainedAxisDepth:
     """One trained depth: the network, its loss on fresh sequences, and the proposal it grew from.
 
-    `largest` is the largest of the losses behind `loss`.
+    `largest` is the largest of the losses behind `loss`; deeper networks grow from `parents`, of
+    which the first is the network itself.
     """
 
     depth: int
@@ -84,6 +85,7 @@ class TrainedAxisDepth:
     loss: Estimate
     largest: float
     origin: str
+    parents: tuple[AxisWeights, ...]
 
 
 def grow_axis(
@@ -96,12 +98,14 @@ def grow_axis(
     effort: AxisGrowthEffort = AxisGrowthEffort(),  # noqa: B008 (frozen)
     axes: int = 2,
     dtype: Any = float,
+    trained: Sequence[Sequence[AxisWeights]] = (),
 ) -> Iterator[TrainedAxisDepth]:
     """Train depths 1, 2, ..., `depth` for one noise law, each from the depth before.
 
     The network of the depth before with an empty layer is a candidate to the end, and so is a
     given one: the result is worse than neither, up to the noise of the comparison. All random
-    numbers of depth l come from fold_in(key, l).
+    numbers of depth l come from fold_in(key, l), so that a continued growth equals the
+    uninterrupted one bit for bit.
 
     Parameters
     ----------
@@ -121,6 +125,9 @@ def grow_axis(
         The number of directions that are treated differently.
     dtype
         The precision of the search; losses are measured in JAX's default precision.
+    trained
+        The parents of the depths that are already trained, from depth 1 on; growth continues
+        after them.
     """
     depth = arguments.integer("depth", depth, 1)
     if problem.d <= axes:
@@ -128,13 +135,13 @@ def grow_axis(
             f"d must be at least {axes + 1} to treat {axes} direction(s) differently, "
             f"got {problem.d}."
         )
-    levels: list[list[AxisWeights]] = []
-    for layers in range(1, depth + 1):
+    levels = list(trained)
+    for layers in range(len(levels) + 1, depth + 1):
         own = jax.random.fold_in(key, layers)
         given = [start for start in starts[layers - 1 : layers] if start is not None]
         known = [("given", on_axis(start, axes)) for start in given]
-        grown, parents = _train(problem, noise, own, levels, known, effort, axes, dtype)
-        levels.append(parents)
+        grown = _train(problem, noise, own, levels, known, effort, axes, dtype)
+        levels.append(grown.parents)
         yield grown
 
 
@@ -163,18 +170,18 @@ def _train(
     problem: NoisyRegression,
     noise: NoiseTable,
     key: Any,
-    levels: list[list[AxisWeights]],
+    levels: Sequence[Sequence[AxisWeights]],
     known: list[tuple[str, AxisWeights]],
     effort: AxisGrowthEffort,
     axes: int,
     dtype: Any,
-) -> tuple[TrainedAxisDepth, list[AxisWeights]]:
-    """The network of the next depth, and the networks from which deeper ones grow, best first."""
+) -> TrainedAxisDepth:
+    """The network of the next depth."""
     if levels:
         best = levels[-1][0]
         idle = jax.tree.map(lambda leaf: np.zeros_like(leaf[:1]), best)
         known = [("unchanged", joined(best, idle)), *known]
-        above = levels[-2] if len(levels) > 1 else []
+        above = levels[-2] if len(levels) > 1 else ()
         proposed = [*proposals(key, levels[-1], above, effort.draws), *known]
     else:
         step = DiagWeights(*(jnp.full((1, 1), value) for value in (0.0, -0.2, 0.2, 0.0)))
@@ -226,16 +233,20 @@ def _train(
             break
     chosen = min(seen, key=lambda i: seen[i][0].cautious)
     weights = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), networks[chosen])
-    grown = TrainedAxisDepth(
-        weights.depth, weights, weights.full(problem.d), *seen[chosen], candidates[chosen][0]
-    )
     ranked = [chosen, *(i for i in ranked if i not in seen)]
     # Every search has two results, before and after the final phase; the better one is kept.
     origins = [*range(-len(known), 0), *order, *order]
     parents: dict[int, AxisWeights] = {}
     for i in ranked:
         parents.setdefault(origins[i], candidates[i][1])
-    return grown, list(parents.values())[: effort.parents]
+    return TrainedAxisDepth(
+        weights.depth,
+        weights,
+        weights.full(problem.d),
+        *seen[chosen],
+        candidates[chosen][0],
+        tuple(parents.values())[: effort.parents],
+    )
 
 
 @jax.jit
