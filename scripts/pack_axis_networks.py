@@ -1,61 +1,88 @@
-"""Pack the networks that `scripts/linear_grid_gpu.py` wrote into the file that ships.
+"""Pack the networks that `attnlab reproduce linear --scale paper` trained into the file that ships.
 
-    python scripts/pack_axis_networks.py axis.npz --card "NVIDIA H200" --date 2026-01-31 ...
+    attnlab reproduce linear --scale paper --gpus all --cells linear_axis_training --store results
+    python scripts/pack_axis_networks.py results
+    python scripts/axis_tails.py
 
-The keys of the npz file are "<noise law>/<run>/<depth>/P|Q|loss". The other arguments describe how
-the networks were trained; they go into the metadata of the file unchanged. After packing, the table
-`attnlab.linear.study.shipped_table` has to be updated; a test compares it with the file.
+A store may come from another machine (`attnlab store import`). Its run logs say on which device
+each run was trained. Networks that the store does not have stay in the file as they are, such as
+run 5 of every law, the best of further searches. The last lines are the digests for
+`attnlab.linear.study.shipped_table`, after which `axis_tails.py` adds what extreme sequences do to
+the new networks, and so changes the digests once more.
 """
 
 import argparse
-import math
+import sys
 from pathlib import Path
 
-import numpy as np
-
-from attnlab.errors import UserError
+from attnlab.errors import AttnlabError, UserError
+from attnlab.lab.cell import Cell
+from attnlab.lab.packing import devices
+from attnlab.lab.store import Store
+from attnlab.linear.study import grids_axis
+from attnlab.linear.study.questions_axis import AxisDepthRow
 from attnlab.linear.weights.collection import write_collection
-from attnlab.linear.weights.shipped import FILE, FORMAT
+from attnlab.linear.weights.shipped import FILE, FORMAT, shipped
 
-PROVENANCE = ("command", "card", "versions", "seconds", "date")
-
-
-def pack(source: Path, target: Path, provenance: dict[str, str]) -> int:
-    """Write `target` from the npz file `source`; returns the number of networks."""
-    with np.load(source, allow_pickle=False) as given:
-        arrays = {name: given[name] for name in given.files}
-    names = sorted({name.rpartition("/")[0] for name in arrays})
-    if not names:
-        raise UserError(f"{source} must hold networks, got none.")
-    tensors, losses = {}, {}
-    for name in names:
-        P, Q = (np.asarray(arrays[f"{name}/{part}"], np.float64) for part in "PQ")
-        depth = int(name.split("/")[2])
-        if P.shape != Q.shape or P.ndim != 4 or P.shape[0] != depth:
-            raise UserError(
-                f"{name} in {source} must have P and Q of shape ({depth}, heads, d + 1, d + 1), "
-                f"got {P.shape} and {Q.shape}."
-            )
-        if not (np.isfinite(P).all() and np.isfinite(Q).all()):
-            raise UserError(f"{name} in {source} must hold finite numbers only.")
-        tensors[f"{name}/P"], tensors[f"{name}/Q"] = P, Q
-        # JSON has no infinity: a loss that overflowed is written as a very large number.
-        recorded = [float(value) for value in np.ravel(arrays[f"{name}/loss"])]
-        losses[name] = [value if math.isfinite(value) else 1e308 for value in recorded]
-    write_collection(target, tensors, FORMAT, {**provenance, "losses": losses})
-    return len(names)
+COMMAND = "attnlab reproduce linear --scale paper --cells linear_axis_training"
+OVERFLOWED = 1e308  # JSON has no infinity
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("source", type=Path, help="npz file with the networks")
+def recorded(row: AxisDepthRow) -> list[float]:
+    """What the file says about the loss of one network."""
+    numbers = (row.loss, row.error, row.largest)
+    return [OVERFLOWED if number is None else number for number in numbers]
+
+
+def pack(store: Store, cells: list[Cell], target: Path, device: str | None = None) -> int:
+    """Add the networks of the cells that the store has; returns how many there were.
+
+    `device` is where those were trained of which no run log says it.
+    """
+    trained_on = devices(store, device)
+    held = shipped.__wrapped__(target) if target.exists() else None
+    tensors = {} if held is None else {n: tensor.block() for n, tensor in held.tensors.items()}
+    losses = {} if held is None else dict(held.losses)
+    about = {} if held is None else dict(held.provenance)
+    by_cells = dict(about.get("by_cells", {"command": COMMAND, "devices": {}}))
+    count = 0
+    for cell in cells:
+        rows, weights = store.rows(cell), store.weights(cell)
+        if rows is None or weights is None:
+            continue
+        run = f"{cell.config.noise}/{cell.config.run}"
+        for row in rows:
+            for part in "PQ":
+                tensors[f"{run}/{row.layers}/{part}"] = weights[f"{row.layers}/{part}"]
+            losses[f"{run}/{row.layers}"] = recorded(row)
+        by_cells["devices"] = {**by_cells["devices"], run: trained_on(cell)}
+        count += len(rows)
+    if not count:
+        raise UserError(f"{store.root} must hold cells of the kind linear_axis_training, got none.")
+    write_collection(target, tensors, FORMAT, {**about, "losses": losses, "by_cells": by_cells})
+    return count
+
+
+def main(given: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("store", type=Path)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", type=Path, default=FILE, help="file to write")
-    for name in PROVENANCE:
-        parser.add_argument(f"--{name}", default="not recorded")
-    given = parser.parse_args()
-    count = pack(given.source, given.target, {name: getattr(given, name) for name in PROVENANCE})
-    print(f"{count} networks in {given.target}")
+    parser.add_argument("--device", help="on which those were trained of which no run log says it")
+    options = parser.parse_args(given)
+    try:
+        store = Store(options.store, create=False)
+        cells = grids_axis.trained("paper", options.seed)
+        count = pack(store, cells, options.target, options.device)
+    except AttnlabError as reason:
+        print(f"pack_axis_networks: {reason}", file=sys.stderr)
+        return reason.exit_code
+    print(f"{count} networks of the store are in {options.target}.")
+    held = shipped.__wrapped__(options.target)
+    for law in held.laws:
+        print(f'    "{law}": "{held.digest(law)}",')
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

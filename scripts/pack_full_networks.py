@@ -16,8 +16,7 @@ from typing import Any
 
 from attnlab.errors import AttnlabError, UserError
 from attnlab.lab.cell import Cell
-from attnlab.lab.packing import device_of
-from attnlab.lab.provenance import read_runs
+from attnlab.lab.packing import devices
 from attnlab.lab.store import Store
 from attnlab.linear.study import grids_full
 from attnlab.linear.study.questions_full import TrainedNetworkRow
@@ -43,22 +42,12 @@ def record_of(row: TrainedNetworkRow, steps: int, device: str) -> dict[str, Any]
     }
 
 
-def devices(store: Store) -> dict[str, str]:
-    """The device of every cell by its key, from the run logs; the last run of a cell counts."""
-    return {
-        line["key"]: name
-        for header, lines in read_runs(store.root / "runs")
-        for line in lines
-        if (name := device_of(header, line))
-    }
-
-
 def pack(store: Store, cells: list[Cell], target: Path, device: str | None = None) -> int:
     """Add the networks of the cells that the store has; returns how many there were.
 
     `device` is where those were trained of which no run log says it.
     """
-    trained_on = devices(store)
+    trained_on = devices(store, device)
     held = full_networks.__wrapped__(target) if target.exists() else None
     matrices = {} if held is None else {n: tensor.block() for n, tensor in held.tensors.items()}
     records = {} if held is None else dict(held.records)
@@ -68,12 +57,7 @@ def pack(store: Store, cells: list[Cell], target: Path, device: str | None = Non
         rows, weights = store.rows(cell), store.weights(cell)
         if rows is None or weights is None:
             continue
-        config = cell.config
-        where = trained_on.get(cell.key, device)
-        if where is None:
-            raise UserError(
-                f"No run log of {store.root} names the device of {cell}; give --device."
-            )
+        config, where = cell.config, trained_on(cell)
         for row in rows:
             name = f"{config.recipe}/{row.noise}/{config.depth}/{row.start}"
             for part in "PQ":

@@ -29,7 +29,7 @@ SMALL = {
     "sequences": 64, "level_sequences": 64, "tuning": 256, "sigma_points": 2, "contexts": 4,
     "steps": 20, "batch": 16, "samples": 64, "prompts": 64, "trials": 8, "starts": 1,
     "screening": 16, "fitted": 96, "pool": 512, "tail": 32, "fresh": 96, "networks": 2,
-    "points": 20, "seeds": 1, "held_out": 64, "chunk": 10, "depth": 2,
+    "points": 20, "seeds": 1, "held_out": 64, "chunk": 10, "depth": 2, "evaluated": 64,
 }  # fmt: skip
 
 

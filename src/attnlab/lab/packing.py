@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -202,6 +202,29 @@ def device_of(
         return processor if named == "cpu" else named
     elsewhere = unrecorded.beside not in (None, processor)
     return processor if elsewhere or line["kind"] in unrecorded.on_processor else unrecorded.device
+
+
+def devices(store: Store, unnamed: str | None = None) -> Callable[[AnyCell], str]:
+    """Where the cells of a store were computed, by its run logs; the last run of a cell counts.
+
+    `unnamed` is the device of those of which no log says it; without it they are refused.
+    """
+    named = {
+        line["key"]: name
+        for header, lines in read_runs(store.root / "runs")
+        for line in lines
+        if (name := device_of(header, line))
+    }
+
+    def device(cell: AnyCell) -> str:
+        found = named.get(cell.key, unnamed)
+        if found is None:
+            raise UserError(
+                f"No run log of {store.root} names the device of {cell}; give --device."
+            )
+        return found
+
+    return device
 
 
 def _source(

@@ -24,6 +24,7 @@ from attnlab.linear.study import (
     questions_state,
 )
 from attnlab.linear.study.cells import run_orders
+from attnlab.linear.study.questions_axis import AxisDepthRow
 from attnlab.linear.study.questions_networks import (
     FAMILIES,
     AxisLossRow,
@@ -226,6 +227,17 @@ def _rescaling(config) -> list:
 
 ROWS: dict[str, Callable] = {
     "linear_training": _training,
+    "linear_axis_training": lambda c: [
+        AxisDepthRow(
+            layers=depth,
+            loss=(loss := network_value("AXIS", c.noise, depth)),
+            error=0.004 * loss,
+            largest=9 * loss,
+            samples=c.evaluations * c.evaluated,
+            origin="last 1",
+        )
+        for depth in range(1, c.depth + 1)
+    ],
     "linear_reference": lambda c: [
         AxisLossRow(**row, largest=3 * row["loss"], worst_share=0.01)
         for row in _network("AXIS", c, range(1, 8))

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scripts.pack_axis_networks import pack
 
 from attnlab.errors import AttnlabError, UserError
 from attnlab.linear.models.network import Network
@@ -10,25 +9,24 @@ from attnlab.linear.noise import Uniform
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study import shipped_table, tails
 from attnlab.linear.study.table_1 import LAWS
-from attnlab.linear.weights.shipped import shipped
+from attnlab.linear.weights.collection import write_collection
+from attnlab.linear.weights.shipped import FORMAT, shipped
 
 
-def _npz(path, **losses):
-    rng = np.random.default_rng(0)
-    arrays = {}
+def _file(path, **losses):
+    """A file with networks of two layers on U(0, 5), and their recorded losses by run."""
+    rng, tensors, recorded = np.random.default_rng(0), {}, {}
     for run, loss in losses.items():
         name = f"uniform:5/{run.removeprefix('run')}/2"
-        arrays[f"{name}/P"], arrays[f"{name}/Q"] = rng.standard_normal((2, 2, 1, 4, 4))
-        arrays[f"{name}/loss"] = np.array([loss, 0.1, 9.0])
-    np.savez(path, **arrays)
-    return arrays
+        tensors[f"{name}/P"], tensors[f"{name}/Q"] = rng.standard_normal((2, 2, 1, 4, 4))
+        recorded[name] = loss if isinstance(loss, list) else [loss, 0.1, 9.0]
+    write_collection(path, tensors, FORMAT, {"card": "a card", "losses": recorded})
+    return tensors
 
 
-def test_packing_keeps_every_bit_and_says_how_it_was_made(tmp_path):
-    given = _npz(tmp_path / "full.npz", run0=0.2, run1=0.1)
-    target = tmp_path / "packed.safetensors"
-    assert pack(tmp_path / "full.npz", target, {"card": "a card"}) == 2
-    held = shipped(target)
+def test_a_file_keeps_every_bit_and_says_how_it_was_made(tmp_path):
+    given = _file(tmp_path / "packed", run0=0.2, run1=0.1)
+    held = shipped(tmp_path / "packed")
     assert held.laws == ["uniform:5"]
     assert held.runs("uniform:5") == [0, 1]
     assert held.depths("uniform:5", 1) == [2]
@@ -40,34 +38,20 @@ def test_packing_keeps_every_bit_and_says_how_it_was_made(tmp_path):
 
 
 def test_other_networks_have_another_digest(tmp_path):
-    files = []
     for name, losses in (("a", {"run0": 0.2}), ("b", {"run0": 0.2}), ("c", {"run0": 0.3})):
-        _npz(tmp_path / f"{name}.npz", **losses)
-        files.append(tmp_path / f"{name}.safetensors")
-        pack(tmp_path / f"{name}.npz", files[-1], {})
-    same, again, other = (shipped(file).digest("uniform:5") for file in files)
+        _file(tmp_path / name, **losses)
+    same, again, other = (shipped(tmp_path / name).digest("uniform:5") for name in "abc")
     assert same == again != other
 
 
-def test_a_loss_that_overflowed_is_never_the_best(tmp_path):
-    _npz(tmp_path / "full.npz", run0=np.inf, run1=3.0)
-    pack(tmp_path / "full.npz", tmp_path / "packed", {})
-    assert shipped(tmp_path / "packed").best_run("uniform:5", 2) == 1
-
-
 def test_a_lower_loss_with_a_heavy_tail_is_not_the_best(tmp_path):
-    arrays = _npz(tmp_path / "full.npz", run0=0.5, run1=0.6)
-    arrays["uniform:5/1/2/loss"][1] = 0.05  # 0.6 + 3 x 0.05 is below 0.5 + 3 x 0.1
-    np.savez(tmp_path / "tail.npz", **arrays)
-    pack(tmp_path / "tail.npz", tmp_path / "packed", {})
+    _file(tmp_path / "packed", run0=0.5, run1=[0.6, 0.05, 9.0])
+    # 0.6 + 3 x 0.05 is below 0.5 + 3 x 0.1
     assert shipped(tmp_path / "packed").best_run("uniform:5", 2) == 1
 
 
 def test_a_lower_loss_that_extremes_make_up_is_not_the_best(tmp_path):
-    arrays = _npz(tmp_path / "full.npz", run0=0.5, run1=0.1)
-    arrays["uniform:5/1/2/loss"] = np.array([0.1, 0.01, 9.0, 4e7])
-    np.savez(tmp_path / "tail.npz", **arrays)
-    pack(tmp_path / "tail.npz", tmp_path / "packed", {})
+    _file(tmp_path / "packed", run0=0.5, run1=[0.1, 0.01, 9.0, 4e7])
     held = shipped(tmp_path / "packed")
     assert held.best_run("uniform:5", 2) == 0
     assert (held.extremes("uniform:5", 0, 2), held.extremes("uniform:5", 1, 2)) == (0.0, 4e7)
@@ -83,11 +67,6 @@ def test_no_best_network_with_noise_has_a_heavy_tail():
 
 
 def test_what_is_no_such_file_is_refused_in_one_sentence(tmp_path):
-    arrays = _npz(tmp_path / "full.npz", run0=0.2)
-    arrays["uniform:5/0/2/P"] = arrays["uniform:5/0/2/P"][:1]
-    np.savez(tmp_path / "short.npz", **arrays)
-    with pytest.raises(UserError, match=r"must have P and Q of shape \(2, heads"):
-        pack(tmp_path / "short.npz", tmp_path / "packed", {})
     (tmp_path / "text").write_text("no networks")
     with pytest.raises(AttnlabError, match="cannot be read"):
         shipped(tmp_path / "text")

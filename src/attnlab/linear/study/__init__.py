@@ -36,6 +36,7 @@ from attnlab.linear.study import (
     figures_table,
 )
 from attnlab.linear.study.cells import KINDS
+from attnlab.linear.study.cells_axis import AXIS_KINDS
 from attnlab.linear.study.cells_explorers import EXPLORER_KINDS
 from attnlab.linear.study.cells_full import FULL_KINDS
 from attnlab.linear.study.explorers import EXPLORERS
@@ -58,7 +59,7 @@ study = Study(
     "noise. Here the theorems are checked, and GD++ and DIAG are trained here. Networks of "
     "the paper's FULL family, and of AXIS, a family of ours between DIAG and FULL, ship with the "
     "package and are evaluated on this machine. The Bayes predictor is added to every comparison.",
-    kinds=(*KINDS, *FULL_KINDS, *EXPLORER_KINDS),
+    kinds=(*KINDS, *AXIS_KINDS, *FULL_KINDS, *EXPLORER_KINDS),
     cells=cells,
     figures=(
         *figures_table.FIGURES[:1],

@@ -14,7 +14,7 @@ from typing import Any
 
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Scale
-from attnlab.linear.study import grids
+from attnlab.linear.study import grids, grids_axis
 from attnlab.linear.study.cells_full import (
     ablation,
     full_evaluation,
@@ -154,6 +154,7 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
     """All cells of the study."""
     planned = chain(
         grids.cells(scale, seed),
+        grids_axis.trained(scale, seed),
         *(shipped(law, scale, seed) for law in LAWS),
         trained(scale, seed),
         figure_4_starts(scale, seed),

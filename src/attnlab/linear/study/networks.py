@@ -33,11 +33,13 @@ class LinearNetworks:
         self, kind: str, config: Mapping[str, Any], weights: Mapping[str, Tensor]
     ) -> Sequence[NamedNetwork]:
         """The networks of a training cell, one per depth, the deepest last."""
-        family = FAMILIES.get(str(config.get("family")))
+        axis = kind == "linear_axis_training"
+        family = "AXIS" if axis else FAMILIES.get(str(config.get("family")))
         depths = sorted({int(n.split("/")[0]) for n in weights if n.split("/")[0].isdigit()})
         if family is None or not depths:
             return ()
         about = {name: config[name] for name in ("noise", "d", "n")}
+        about |= {"trained_as": "AXIS"} if axis else {}
         where = f"noise {about['noise']}, d = {about['d']}, n = {about['n']}"
 
         def saved(depth: int, path: Path) -> None:
@@ -49,7 +51,9 @@ class LinearNetworks:
                 for name, tensor in weights.items()
                 if name.startswith(f"{depth}/")
             }
-            kind_of_weights = models.FAMILIES.get(family, models.Omegas)
+            # P and Q of AXIS are stored as those of FULL.
+            kinds = {**models.FAMILIES, "AXIS": models.FullWeights}
+            kind_of_weights = kinds.get(family, models.Omegas)
             save_linear(path, kind_of_weights(**parts), cell=kind, **about)
 
         return [

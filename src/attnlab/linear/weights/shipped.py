@@ -4,7 +4,8 @@ Source of the problem: Vladymyrov et al. (arXiv 2402.14180), d = 10 and n = 20. 
 ours (`attnlab.linear.models.axis`): P and Q treat one or two input directions differently from the
 others, and have at most a twelfth of the free numbers of FULL. The file holds P and Q under
 "<noise law>/<run>/<depth>/P|Q" in float64; its metadata hold the loss that was measured on the
-training machine and how the networks were trained. `scripts/pack_axis_networks.py` writes it.
+training machine and how the networks were trained. `scripts/pack_axis_networks.py` adds those that
+cells of the study trained, and names their devices.
 """
 
 import hashlib
@@ -36,7 +37,8 @@ class ShippedNetworks:
 
     `losses` are the recorded ones by "<law>/<run>/<depth>": the adjusted loss, its standard error,
     the largest loss of a sequence, and what the most extreme of 17 million further sequences add
-    to the mean (`scripts/axis_tails.py`). `provenance` describes how the networks were trained.
+    to the mean (`scripts/axis_tails.py`). `provenance` describes how the networks were trained,
+    and its entry `by_cells` those that cells of the study trained.
     """
 
     path: Path
@@ -85,8 +87,15 @@ class ShippedNetworks:
         run = self.best_run(law, depth) if run is None else run
         weights = self.weights(law, run, depth)
         problem = NoisyRegression(weights.P.shape[-1] - 1, TOKENS, parse_noise(law))
-        about = {"trained_as": "AXIS", "run": run, **self.provenance}
+        about = {"trained_as": "AXIS", "run": run, **self._made(law, run)}
         return Network(weights, problem, self._estimate(law, run, depth), about)
+
+    def _made(self, law: str, run: int) -> dict[str, Any]:
+        """How a run was trained."""
+        others = dict(self.provenance)
+        by_cells = others.pop("by_cells", {"devices": {}})
+        device = by_cells["devices"].get(f"{law}/{run}")
+        return {"command": by_cells["command"], "card": device} if device else others
 
     def recorded_loss(self, law: str, run: int, depth: int) -> list[float]:
         """Adjusted loss, standard error, largest loss, and what extremes add to the mean."""
