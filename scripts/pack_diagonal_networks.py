@@ -1,54 +1,134 @@
-"""Pack the networks that `scripts/linear_diagonal.py` wrote into the file that ships.
+"""Pack the GD++ and DIAG networks that a run trained into the files that ship.
 
-    python scripts/pack_diagonal_networks.py diag.npz --command "..." --date 2026-01-31 ...
+    attnlab reproduce linear --scale paper --cells linear_training --store results
+    python scripts/pack_diagonal_networks.py results
+    python scripts/pack_diagonal_networks.py results --deep
 
-Of several seeds the one with the least loss plus three standard errors is kept. The other arguments
-describe how the networks were trained; they go into the metadata of the file unchanged.
+The first file has one to seven layers of both families, the second seven to ten layers of DIAG. Of
+the runs of a noise law the one with the least loss on sequences outside the evaluation is kept,
+depth by depth. Networks of which the store does not have every run stay in the file as they are.
+The last lines are the digests: those of DIAG (GD++ without noise) in the first file belong into
+`attnlab.linear.study.grids_axis`, those of the second into `attnlab.linear.study.shipped_table`.
 """
 
 import argparse
+import math
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from attnlab.errors import UserError
-from attnlab.linear.training.growth import GrowthEffort
+from attnlab.errors import AttnlabError, UserError
+from attnlab.lab.cell import Cell
+from attnlab.lab.store import Store
+from attnlab.linear.models.weights import GDPlusPlus
+from attnlab.linear.study import grids
+from attnlab.linear.study.questions_networks import TrainedLossRow
+from attnlab.linear.study.table_1 import DEPTHS, LAWS
 from attnlab.linear.weights.collection import write_collection
-from attnlab.linear.weights.diagonal import FILE, FORMAT, PARTS
+from attnlab.linear.weights.diagonal import DEEP_FILE, FILE, FORMAT, PARTS, diagonal_networks
 
-PROVENANCE = ("command", "machine", "versions", "seconds", "date")
-
-
-def pack(source: Path, target: Path, provenance: dict[str, str]) -> int:
-    """Write `target` from the npz file `source`; returns the number of networks."""
-    with np.load(source, allow_pickle=False) as given:
-        arrays = {name: given[name] for name in given.files}
-    tensors, losses = {}, {}
-    for name in sorted(name.removesuffix("/loss") for name in arrays if name.endswith("/loss")):
-        family, law, _, depth = name.split("/")
-        value, standard_error = (float(part) for part in arrays[f"{name}/loss"])
-        kept = losses.get(f"{family}/{law}/{depth}", [np.inf, 0.0])
-        if not np.isfinite(value) or value + 3 * standard_error >= kept[0] + 3 * kept[1]:
-            continue
-        losses[f"{family}/{law}/{depth}"] = [value, standard_error, GrowthEffort.fresh]
-        parts = [np.asarray(arrays[f"{name}/{part}"], np.float64) for part in PARTS]
-        tensors[f"{family}/{law}/{depth}"] = np.stack(parts)
-    if not tensors:
-        raise UserError(f"{source} must hold networks with finite losses, got none.")
-    write_collection(target, tensors, FORMAT, {**provenance, "losses": losses})
-    return len(tensors)
+COMMAND = "attnlab reproduce linear --scale paper --cells linear_training"
+DEEP = tuple(range(grids.DEEPEST, grids.TEN + 1))
+Runs = dict[str, list[Cell]]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("source", type=Path, help="npz file with the networks")
-    parser.add_argument("--target", type=Path, default=FILE, help="file to write")
-    for name in PROVENANCE:
-        parser.add_argument(f"--{name}", default="not recorded")
-    given = parser.parse_args()
-    count = pack(given.source, given.target, {name: getattr(given, name) for name in PROVENANCE})
-    print(f"{count} networks in {given.target}")
+def runs_of(seed: int, *, deep: bool) -> Runs:
+    """The cells that train each family on each law, by "<family>/<noise law>"."""
+    if deep:
+        return {f"diag/{law}": grids.ten_layers(law, "paper", seed) for law in LAWS[1:]}
+    families = {"gd++": "GD++", "diag": "DIAG"}
+    return {
+        f"{family}/{law}": grids.trained(model, law, "paper", seed)
+        for family, model in families.items()
+        for law in LAWS
+    }
+
+
+def chosen(
+    store: Store, cells: list[Cell], depths: Sequence[int]
+) -> dict[int, tuple[Cell, TrainedLossRow]]:
+    """The cell and the row of the best run, by depth; empty if the store lacks one of the cells."""
+    best: dict[int, tuple[Cell, TrainedLossRow]] = {}
+    for cell in cells:
+        rows = store.rows(cell)
+        if rows is None or store.weights(cell) is None:
+            return {}
+        for row in rows:
+            if row.sigma is not None or row.layers != row.read or row.layers not in depths:
+                continue
+            if row.layers not in best or _worth(row) < _worth(best[row.layers][1]):
+                best[row.layers] = cell, row
+    return best
+
+
+def _worth(row: TrainedLossRow) -> float:
+    return math.inf if row.selection is None else row.selection
+
+
+def numbers(weights: Mapping[str, np.ndarray], family: str, depth: int) -> np.ndarray:
+    """p_x, p_y, q_x and q_y of a network of a cell, as the file holds them."""
+    own: dict[str, Any] = {
+        name.partition("/")[2]: part
+        for name, part in weights.items()
+        if name.startswith(f"{depth}/")
+    }
+    if family == "gd++":
+        own = vars(GDPlusPlus(**own).diag())
+    return np.stack([np.asarray(own[part], np.float64) for part in PARTS])
+
+
+def pack(store: Store, target: Path, runs: Runs, depths: Sequence[int]) -> list[str]:
+    """Add the best networks of a store to `target`; returns the families and laws that it has."""
+    held = diagonal_networks.__wrapped__(target) if target.exists() else None
+    tensors = {} if held is None else {n: tensor.block() for n, tensor in held.tensors.items()}
+    losses: dict[str, Any] = {} if held is None else dict(held.losses)
+    about = {} if held is None else dict(held.about)
+    packed, run_of = [], dict(about.get("runs", {}))
+    for name, cells in runs.items():
+        best = chosen(store, cells, depths)
+        packed += [name] if best else []
+        for depth, (cell, row) in best.items():
+            weights = store.weights(cell)
+            assert weights is not None
+            tensors[f"{name}/{depth}"] = numbers(weights, name.partition("/")[0], depth)
+            losses[f"{name}/{depth}"] = [row.loss, row.error, row.samples]
+            run_of[f"{name}/{depth}"] = cell.config.run
+    if not packed:
+        raise UserError(
+            f"{store.root} must hold all runs of {depths[-1]} layers of some noise law, got none."
+        )
+    # Networks that are not named in `runs` were made as the other facts say.
+    others = about if tensors.keys() - run_of.keys() else {}
+    about = {**others, "by_cells": COMMAND, "runs": run_of, "losses": losses}
+    write_collection(target, tensors, FORMAT, about)
+    return packed
+
+
+def main(given: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("store", type=Path)
+    parser.add_argument("--deep", action="store_true", help="DIAG with seven to ten layers")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--target", type=Path, help="file to write")
+    options = parser.parse_args(given)
+    target = options.target or (DEEP_FILE if options.deep else FILE)
+    try:
+        runs = runs_of(options.seed, deep=options.deep)
+        store = Store(options.store, create=False)
+        packed = pack(store, target, runs, DEEP if options.deep else DEPTHS)
+    except AttnlabError as reason:
+        print(f"pack_diagonal_networks: {reason}", file=sys.stderr)
+        return reason.exit_code
+    held = diagonal_networks.__wrapped__(target)
+    print(f"{held!r} in {target}")
+    for name in packed:
+        family, _, law = name.partition("/")
+        print(f'    "{law}": "{held.digest(family, law)}",  # {family}')
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

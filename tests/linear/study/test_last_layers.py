@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scripts.pack_deep_networks import pack
+from scripts.pack_diagonal_networks import DEEP, pack, runs_of
 
 from attnlab.errors import UserError
 from attnlab.lab.store import Store
@@ -92,7 +92,7 @@ class FiveRuns:
 
 def test_of_several_runs_the_one_chosen_outside_the_evaluation_is_packed(tmp_path):
     target = tmp_path / "deep.safetensors"
-    assert pack(FiveRuns(), target, seed=0) == ["uniform:2"]
+    assert pack(FiveRuns(), target, runs_of(0, deep=True), DEEP) == ["diag/uniform:2"]
     held = diagonal_networks(target)
     assert held.depths("diag", "uniform:2") == [7, 8, 9, 10]
     assert held.weights("diag", "uniform:2", 8).p_x.shape == (8, 1)
@@ -102,8 +102,8 @@ def test_of_several_runs_the_one_chosen_outside_the_evaluation_is_packed(tmp_pat
 
 
 def test_a_store_without_these_runs_is_refused(tmp_path):
-    with pytest.raises(UserError, match="must hold all runs of ten layers"):
-        pack(Store(tmp_path / "store"), tmp_path / "deep.safetensors", seed=0)
+    with pytest.raises(UserError, match="must hold all runs of 10 layers"):
+        pack(Store(tmp_path / "store"), tmp_path / "deep.safetensors", runs_of(0, deep=True), DEEP)
 
 
 def alike(config, row):

@@ -86,4 +86,12 @@ def _training(law: str, run: int, seed: int, effort: dict[str, Any]) -> Cell:
 
 
 def _cost(config: AxisTraining) -> float:
-    return 10.0
+    """Seconds on a processor: ten to compile a depth, and those of its Jacobians and answers."""
+    proposals = 12 * config.draws + 2  # see `attnlab.linear.training.layer_proposals`
+    refined = config.kept * config.fine_chunk
+    work = config.screening * proposals * config.coarse_chunk
+    work += (config.refinement + config.final * config.final_pools) * refined
+    work += 0.1 * config.evaluations * config.evaluated * (2 * config.kept + 2)
+    layers = config.depth * (config.depth + 1) / 2  # of all depths
+    slower = 1.0 if config.precision == "float32" else 2.0
+    return 10.0 * config.depth + slower * layers * work / 13_000

@@ -10,7 +10,7 @@ candidate, so that no depth is worse than the one before.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -143,27 +143,6 @@ def grow_axis(
         grown = _train(problem, noise, own, levels, known, effort, axes, dtype)
         levels.append(grown.parents)
         yield grown
-
-
-def compile_depth(
-    problem: NoisyRegression,
-    noise: NoiseTable,
-    depth: int,
-    given: bool,
-    effort: AxisGrowthEffort = AxisGrowthEffort(),  # noqa: B008 (frozen)
-    axes: int = 2,
-    dtype: Any = float,
-) -> None:
-    """Compile all programs that `grow_axis` calls at one depth, so that this can be done ahead.
-
-    `given` says whether a start will be given at this depth.
-    """
-    one = {"screening": (1, 1), "refinement": (1, 1), "final": (1, 1)}
-    idle = replace(effort, **one, evaluation=(1, effort.evaluation[1]))
-    nothing = on_axis(DiagWeights(*jnp.zeros((4, depth, 1))), axes)
-    levels = [[jax.tree.map(lambda leaf, n=n: leaf[:n], nothing)] for n in range(1, depth)]
-    known = [("given", nothing)] * given
-    _train(problem, noise, jax.random.key(0), levels, known, idle, axes, dtype)
 
 
 def _train(

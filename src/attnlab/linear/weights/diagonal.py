@@ -3,10 +3,9 @@
 Source of the problem: Vladymyrov et al. (arXiv 2402.14180), d = 10 and n = 20. The file holds p_x,
 p_y, q_x and q_y of all layers under "<family>/<noise law>/<depth>" in float64; GD++ has q = (1, 0).
 Its metadata hold the loss of each network on fresh sequences of the training machine and how the
-networks were trained: `scripts/linear_diagonal.py` trains them and
-`scripts/pack_diagonal_networks.py` writes the file. A second file of the same form has DIAG
-networks of seven to ten layers: cells of the study trained them, and the best runs were chosen by
-`scripts/pack_deep_networks.py`.
+networks were trained. A second file of the same form has DIAG networks of seven to ten layers.
+Cells of the kind `linear_training` train such networks, and `scripts/pack_diagonal_networks.py`
+chooses the best runs and writes the files; the first still has networks of an earlier script.
 """
 
 import hashlib
