@@ -1,4 +1,4 @@
-"""What the exact law, the distinct rows and the sums in float32 save, in one run on one core.
+"""What the exact law, the distinct rows and the counts of bits save, in one run on one core.
 
     python benchmarks/separation.py
 
@@ -6,8 +6,8 @@ prints (1) the seconds for every exact point of Figures 4 and 5, problems built 
 per Monte Carlo trial on distinct rows, on all n rows of attention computed once, and on all n rows
 of attention recomputed in each trial, with the counts of the three (the first two include the
 attention, spread over 200 trials); (3) the law against a Monte Carlo with a standard error of about
-0.01; (4) the time per trial of the regression model by sums in float32, decided again in float64
-where needed, against plain products in float64, with the counts of both.
+0.01; (4) the time per trial of the regression model by counts of bits, with sums in float64 where
+they leave it open, against plain products in float64, with the successes of both.
 """
 
 import statistics
@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from attnlab import separation
 from attnlab.separation.models import NETWORKS, attention_output, exceeds, normalise
-from attnlab.separation.rademacher import generators, rademacher, random_bits
+from attnlab.separation.rademacher import generators, rademacher, random_words, unpacked
 from attnlab.separation.simulation.attention_trials import AttentionTrials
 from attnlab.separation.simulation.regression_trials import RegressionTrials
 from attnlab.separation.study import grids
@@ -107,13 +107,14 @@ def compare_law(n: int, d: int, trials: int) -> None:
     )
 
 
-def compare_precisions(n: int, m: int, trials: int) -> None:
+def compare_counts(n: int, m: int, trials: int) -> None:
     """One line: the same trials of the regression model by both ways."""
     problem, network = separation.RegressionPair(n), separation.RegressionNetwork(m)
     experiment = RegressionTrials(problem, network)
     data, signs = generators(0, 2)
     levels = problem.draw_levels(data, trials)
-    bits = random_bits(signs, trials, m * n).reshape(trials, m, n)
+    words = random_words(signs, trials, m, n)
+    bits = unpacked(words, n)
 
     def plainly() -> np.ndarray:
         u = levels.astype(np.float64) * problem.unit
@@ -122,10 +123,10 @@ def compare_precisions(n: int, m: int, trials: int) -> None:
         fires = exceeds(((2.0 * bits - 1) @ f).max(axis=1), network.tau)
         return fires[:, 0] & ~(fires[:, 1] | fires[:, 2] | fires[:, 3])
 
-    fast, first = timed(lambda: experiment.outcomes(levels, bits))
+    fast, first = timed(lambda: experiment.outcomes(levels, words))
     plain, second = timed(plainly, repeats=3)
     print(
-        f"  n={n} m={m}  sums in float32 {1e6 * fast / trials:.1f} us/trial, products in float64 "
+        f"  n={n} m={m}  counts of bits {1e6 * fast / trials:.1f} us/trial, products in float64 "
         f"{1e6 * plain / trials:.1f} us/trial ({plain / fast:.1f}x); successes {int(first.sum())} "
         f"and {int(second.sum())} of {trials}, trial by trial "
         f"{'equal' if bool((first == second).all()) else 'DIFFERENT'}"
@@ -142,9 +143,9 @@ def main() -> None:
         print("3. exact law against Monte Carlo")
         for n, d in ((200, 22), (1000, 12)):
             compare_law(n, d, trials=2500)
-        print("4. regression model, float32 with a bound on its error against float64")
+        print("4. regression model, counts of bits against products in float64")
         for n, m in ((1000, 6), (1000, 50)):
-            compare_precisions(n, m, trials=40)
+            compare_counts(n, m, trials=40)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from attnlab.separation.problem import (
     RegressionPrompt,
     SelfAttentionPair,
 )
-from attnlab.separation.rademacher import generators, rademacher
+from attnlab.separation.rademacher import generators, packed, rademacher
 from attnlab.separation.simulation.attention_trials import AttentionTrials
 from attnlab.separation.simulation.regression_trials import RegressionTrials
 from attnlab.stats import Estimate, agree
@@ -166,8 +166,7 @@ def test_regression_trials_succeed_exactly_when_the_networks_do(problem, network
             for i, y in enumerate(signs)
         ]
     )
-    bits = (signs > 0).astype(np.uint8)
-    found = RegressionTrials(problem, network).outcomes(levels, bits)
+    found = RegressionTrials(problem, network).outcomes(levels, packed(signs > 0))
     np.testing.assert_array_equal(found, expected)
 
 

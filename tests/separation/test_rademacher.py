@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 
 from attnlab.errors import UserError
-from attnlab.separation.rademacher import generators, rademacher, random_bits
+from attnlab.separation.rademacher import (
+    generators,
+    packed,
+    rademacher,
+    random_bits,
+    random_words,
+    unpacked,
+)
 from attnlab.stats import agreement
 
 
@@ -13,6 +20,17 @@ def test_drawing_in_parts_gives_the_same_signs(seed):
     np.testing.assert_array_equal(together, split)
     (bits,) = generators(seed, 1)
     np.testing.assert_array_equal(random_bits(bits, 10, 21), (together > 0).reshape(10, 21))
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 64, 65, 72, 100, 128, 136])
+def test_words_hold_the_bits_of_the_same_draws(n, seed):
+    (first,), (second,) = generators(seed, 1), generators(seed, 1)
+    bits = random_bits(first, 5, 3 * n).reshape(5, 3, n)
+    words = random_words(second, 5, 3, n)
+    np.testing.assert_array_equal(words, packed(bits))
+    np.testing.assert_array_equal(unpacked(words, n), bits)
+    assert words.shape == (5, 3, -(-n // 64))
+    np.testing.assert_array_equal(np.bitwise_count(words).sum(axis=2), bits.sum(axis=2))
 
 
 def test_signs_are_fair_at_every_position_and_in_every_pair(seed):
