@@ -29,6 +29,8 @@ _CORNERS = np.array(list(product((-1.0, 1.0), repeat=3)))
 
 # Columns of the reduced matrices: 1, d, the spike row's class, own, second, third class.
 _OWN, _SECOND, _THIRD = 3, 4, 5
+# Where the five rows that stand for all have the entry of their class.
+_ROWS, _CLASSES = [0, 1, 2, 3, 4], [2, 2, _OWN, _SECOND, _THIRD]
 _STATE_ARRAYS = 4 * 4 * 8 * 8 * 3  # bytes per value of K: scores, distances and comparisons
 
 
@@ -46,25 +48,29 @@ def attention_law(pair: SpikedPair, network: AttentionNetwork) -> NeuronLaw:
     )
     scores = _scores(pair, network)
     tau = pair.threshold(network.offset)
-    distance = np.abs(scores - tau)
-    margin = float(np.where(distance > TIE, distance, math.inf).min())
 
     # NaN marks rows that do not occur in a state, and compares as not exceeding.
     fires = np.logical_or.reduce(exceeds(scores, tau), axis=1)
+    distance = np.abs(np.subtract(scores, tau, out=scores), out=scores)
+    tied = distance <= TIE
+    if tied.any():
+        distance[tied] = math.inf
+    margin = float(np.fmin.reduce(distance, axis=None))
+
     weights = binomial_weights(pair.d - 3) / 8
     if pair.zero_class != pair.spike_class:
         fires, weights = _two_classes(fires), binomial_weights(pair.d - 4) / 16
-    silent = ~fires
-    quiet = silent[1] & silent[2] & silent[3]
-    e, *exceed = (_probability(each, weights) for each in fires)
+    spoiled = fires[1] | fires[2] | fires[3]
+    events = np.concatenate([fires, [spoiled, ~spoiled, ~(spoiled | fires[0])]])
+    e, *exceed, spoil, q, r = _probabilities(events, weights)
     return NeuronLaw(
-        q=_probability(quiet, weights),
-        r=_probability(quiet & silent[0], weights),
+        q=q,
+        r=r,
         fire=e,
         exceed=(exceed[0], exceed[1], exceed[2]),
-        spoil=_probability(~quiet, weights),
+        spoil=spoil,
         margin=margin / pair.unit,
-        tied=bool((distance <= TIE).any()),
+        tied=bool(tied.any()),
     )
 
 
@@ -86,20 +92,23 @@ def _two_classes(fires: Bool[np.ndarray, "4 8 K"]) -> Bool[np.ndarray, "4 16 J"]
     return np.array(found).swapaxes(0, 1)
 
 
-def _probability(event: Bool[np.ndarray, "corners K"], weights: Float[np.ndarray, " K"]) -> float:
-    """The probability of a set of states; exactly 1 for all of them."""
+def _probabilities(
+    events: Bool[np.ndarray, "k corners K"], weights: Float[np.ndarray, " K"]
+) -> list[float]:
+    """The probability of each of k sets of states; exactly 1 for all of them."""
+    sums = (events * weights).reshape(len(events), -1).sum(axis=1)
     # The rounded weights of many classes need not add up to exactly 1.
-    return 1.0 if event.all() else float((event * weights).sum())
+    return np.where(events.all(axis=(1, 2)), 1.0, sums).tolist()
 
 
 def _scores(pair: SpikedPair, network: AttentionNetwork) -> Float[np.ndarray, "4 4 8 K"]:
     """<c_j, y> by network, kind of row, corner signs and K; NaN where the row does not occur."""
     X, V = (_reduced(name, getattr(network, name), pair) for name in ("X", "V"))
-    queries = np.stack([_rows(pair, pair.query_spike(label))[:3] for label in (0, 1)])
-    keys = np.stack([_rows(pair, pair.key_spike(label)) for label in (0, 1)])
+    queries = _rows(pair, [pair.query_spike(label) for label in (0, 1)])[:, :3]
+    keys = _rows(pair, [pair.key_spike(label) for label in (0, 1)])
     products, values, counts = queries @ X @ keys.swapaxes(1, 2), keys @ V, _counts(pair)
     outputs = {kind: normalise(products, kind, counts) @ values for kind in KINDS}
-    coefficients = np.stack([outputs[kind][label] for kind, label in NETWORKS])
+    coefficients = np.array([outputs[kind][label] for kind, label in NETWORKS])
     if pair.copies == 1:
         coefficients[:, 1] = math.nan  # the spike row is alone in its class
     # Seen from the spike row's class all other classes are alike, so that any column serves.
@@ -107,18 +116,24 @@ def _scores(pair: SpikedPair, network: AttentionNetwork) -> Float[np.ndarray, "4
     excess = (coefficients[:, 2, _OWN] - shared[:, 2])[:, None, None]
 
     corner = coefficients[..., :3] @ _CORNERS.T
-    K = np.arange(pair.d - 2)
-    base = corner[..., None] + (shared[..., None] * (2.0 * K - (pair.d - 3)))[..., None, :]
-    plus, minus = np.where(K > 0, 1.0, math.nan), np.where(pair.d - 3 > K, -1.0, math.nan)
-    rows = [base[:, 0], base[:, 1], base[:, 2] + excess * plus, base[:, 2] + excess * minus]
-    return np.stack(rows, axis=1)
+    others = shared[..., None] * (2.0 * np.arange(pair.d - 2) - (pair.d - 3))
+    scores = np.empty((len(NETWORKS), 4, len(_CORNERS), pair.d - 2))
+    np.add(corner[..., None], others[..., None, :], out=scores[:, :3])
+    # The last two are a row of another class whose own sign is + or -.
+    np.subtract(scores[:, 2], excess, out=scores[:, 3])
+    scores[:, 2] += excess
+    scores[:, 2, :, 0] = scores[:, 3, :, -1] = math.nan
+    return scores
 
 
-def _rows(pair: SpikedPair, spike: float) -> Float[np.ndarray, "5 6"]:
-    """The rows that stand for all: spike row, rest of its class, own, second and third class."""
-    rows = np.zeros((5, 6))
-    rows[0, 0], rows[:, 1] = spike, pair.c
-    rows[[0, 1, 2, 3, 4], [2, 2, _OWN, _SECOND, _THIRD]] = pair.b
+def _rows(pair: SpikedPair, spikes: list[float]) -> Float[np.ndarray, "label 5 6"]:
+    """The rows that stand for all: spike row, rest of its class, own, second and third class.
+
+    `spikes` has the spike of each dataset.
+    """
+    rows = np.zeros((len(spikes), 5, 6))
+    rows[:, 0, 0], rows[..., 1] = spikes, pair.c
+    rows[:, _ROWS, _CLASSES] = pair.b
     return rows * pair.unit
 
 
