@@ -63,5 +63,8 @@ def label(value: Any) -> int:
 
 
 def _finite(value: Any) -> bool:
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    # Abstract classes take a while to say that a float is a number.
+    is_number = type(value) is float or (
+        isinstance(value, numbers.Real) and not isinstance(value, bool)
+    )
     return is_number and math.isfinite(value)

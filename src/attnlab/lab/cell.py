@@ -83,7 +83,7 @@ class CellKind(Generic[Config, Row]):
 
     def sweep(self, configs: Iterable[Config], cost: float = 1.0) -> Sweep[Config, Row]:
         """Many configurations as one cell, each of them once; `cost` is that of one."""
-        distinct = {self(config).key: config for config in configs}
+        distinct = {cell.key: cell for cell in map(self, configs)}
         return Sweep(self, tuple(distinct.values()), cost * len(distinct))
 
 
@@ -98,9 +98,14 @@ class Cell(Generic[Config, Row]):
     cost: float = field(default=1.0, compare=False)
 
     @functools.cached_property
+    def values(self) -> Mapping[str, Any]:
+        """The configuration as plain scalars."""
+        return config_values(self.config)
+
+    @functools.cached_property
     def document(self) -> str:
         """The canonical text of the question: what is hashed and what the part carries."""
-        return _canonical(self.kind, "config", config_values(self.config))
+        return _canonical(self.kind, "config", self.values)
 
     @functools.cached_property
     def key(self) -> str:
@@ -116,7 +121,7 @@ class Cell(Generic[Config, Row]):
         return hash(self.key)
 
     def __str__(self) -> str:
-        values = ", ".join(f"{k}={v}" for k, v in config_values(self.config).items())
+        values = ", ".join(f"{k}={v}" for k, v in self.values.items())
         return f"{self.kind.name}({values})"
 
 
@@ -129,29 +134,29 @@ class Sweep(Generic[Config, Row]):
     """
 
     kind: CellKind[Config, Row]
-    configs: tuple[Config, ...]
+    points: tuple[Cell[Config, Row], ...]  # each of them once; `CellKind.sweep` sees to that
     cost: float = field(default=1.0, compare=False)
 
     @functools.cached_property
     def document(self) -> str:
         """The canonical text of all its questions."""
-        return _canonical(self.kind, "sweep", [config_values(config) for config in self.configs])
+        return _canonical(self.kind, "sweep", [point.values for point in self.points])
 
     @functools.cached_property
     def key(self) -> str:
         """The name of the sweep, 32 hexadecimal digits."""
         return digest_of_document(self.document)
 
-    @functools.cached_property
-    def points(self) -> tuple[Cell[Config, Row], ...]:
-        """The questions that this sweep answers."""
-        return tuple(self.kind(config) for config in self.configs)
+    @property
+    def configs(self) -> tuple[Config, ...]:
+        """The configurations of its points."""
+        return tuple(point.config for point in self.points)
 
     def __hash__(self) -> int:
         return hash(self.key)
 
     def __str__(self) -> str:
-        return f"{self.kind.name}({len(self.configs)} configurations)"
+        return f"{self.kind.name}({len(self.points)} configurations)"
 
 
 AnyCell = Cell | Sweep

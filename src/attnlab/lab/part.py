@@ -102,7 +102,7 @@ def encode(cell: AnyCell, outcomes: Sequence[Outcome]) -> bytes:
     """The bytes of a part: one outcome per point of the cell."""
     records = []
     for point, outcome in zip(cell.points, outcomes, strict=True):
-        given = {**config_values(point.config), VERSION: cell.kind.version}
+        given = {**point.values, VERSION: cell.kind.version}
         records.extend({**given, **config_values(row)} for row in outcome.rows)
     schema = schema_of(cell.kind)
     columns = [pa.array([record[item.name] for record in records], item.type) for item in schema]

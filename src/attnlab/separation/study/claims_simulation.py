@@ -14,7 +14,7 @@ from attnlab.stats import LEVEL, Estimate, agree, agreement, binomial_p_value, s
 SHIFT = 0.1  # a change of success that the simulation has to show
 
 
-def attention_panels(view: View) -> dict[str, list[Cell]]:
+def attention_panels(view: View) -> dict[str, Sequence[Cell]]:
     """The cells of Figures 4 and 5 by panel."""
     return {
         f"{grids.FIGURE_OF[x]}{panel}": grids.attention_sweep(panel, x, view.seed)

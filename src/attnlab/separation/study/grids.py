@@ -4,15 +4,17 @@ Source of the grids: Deng, Song, Zhou (arXiv 2310.11685), Sections 7.1 and 7.2. 
 have the paper's grid and number of trials at every scale; the regression sweeps are thinned below
 `paper`, because a trial there takes n m random signs. A panel is one cell with many rows. A point
 that several panels share belongs to the first of them, and a larger scale adds cells to those of
-the smaller ones, so that no point is stored twice.
+the smaller ones, so that no point is stored twice. Grids are kept, since claims ask for them again
+and again and the key of a point takes longer than what is done with it.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Literal
 
-from attnlab.lab.cell import AnyCell, Cell
+from attnlab.lab.cell import AnyCell, Cell, Sweep
 from attnlab.lab.study import SCALES, Scale
 from attnlab.separation.models import KINDS, Kind, paper_width, regression_width
 from attnlab.separation.study import grids_spikes, grids_theory
@@ -46,7 +48,8 @@ def law_cell(**parameters) -> Cell:
     return attention_cell(0, **parameters, trials=0)
 
 
-def attention_sweep(panel: str, x: X, seed: int, *, keep_b: bool = True) -> list[Cell]:
+@functools.cache
+def attention_sweep(panel: str, x: X, seed: int, *, keep_b: bool = True) -> Sequence[Cell]:
     """Panel (a) to (f) of Figure 4 (X = I) or 5 (X = 1).
 
     In (f) the paper keeps b = 0.2 while c moves, so b + c is not 1; `keep_b=False` takes b = 1 - c.
@@ -67,10 +70,11 @@ def attention_sweep(panel: str, x: X, seed: int, *, keep_b: bool = True) -> list
             points = [{"c": c, "b": 0.2 if keep_b else round(1 - c, 3)} for c in cs]
         case _:
             raise KeyError(panel)
-    return [attention_cell(seed, x=x, **point) for point in points]
+    return tuple(attention_cell(seed, x=x, **point) for point in points)
 
 
-def regression_sweep(panel: str, scale: Scale, seed: int) -> list[Cell]:
+@functools.cache
+def regression_sweep(panel: str, scale: Scale, seed: int) -> Sequence[Cell]:
     """Panel (a), n with m = log n, or (b), m at n = 1000, of Figure 3."""
     if panel == "a":
         step = {"quick": 100, "standard": 50, "paper": 10}[scale]
@@ -79,7 +83,7 @@ def regression_sweep(panel: str, scale: Scale, seed: int) -> list[Cell]:
         dense = {"quick": 10, "standard": 20, "paper": 100}[scale]
         widths = [*range(1, dense + 1), *range(dense + 10, 101, 10)]
         points = [(1000, m) for m in widths]
-    return [regression(RegressionPoint(n, m, seed=seed)) for n, m in points]
+    return tuple(regression(RegressionPoint(n, m, seed=seed)) for n, m in points)
 
 
 def thinned(panel: str, scale: Scale) -> str:
@@ -104,11 +108,12 @@ def sign_sum_cells(kind: Kind, label: int, seed: int) -> list[Cell]:
     return [sign_sums(SignSums(n, label, kind, seed=seed)) for n in (100, 250, 500, 1000, 2000)]
 
 
-def offset_sweep(d: int, x: X) -> list[Cell]:
+@functools.cache
+def offset_sweep(d: int, x: X) -> Sequence[Cell]:
     """Thresholds (c + o) sqrt(log n) other than the paper's o = 0.1, at the theorem's width."""
     offsets = [round(0.05 * i, 2) for i in range(1, 25)]
     m = grids_theory.width(grids_theory.THEOREM_C, OFFSET_N)
-    return [law_cell(n=OFFSET_N, d=d, m=m, x=x, offset=offset) for offset in offsets]
+    return tuple(law_cell(n=OFFSET_N, d=d, m=m, x=x, offset=offset) for offset in offsets)
 
 
 def cross_cell(x: X, seed: int, *, offset: float = 0.1, m: int = 15) -> Cell:
@@ -141,7 +146,8 @@ def map_cell(plane: Literal["d-m", "a0-a1"], x: X) -> Cell:
     return success_map(SuccessMap(plane, x), cost=0.2)
 
 
-def cells(scale: Scale, seed: int) -> list[AnyCell]:
+@functools.cache
+def cells(scale: Scale, seed: int) -> Sequence[AnyCell]:
     """Everything that the study computes, every point in exactly one cell."""
     panels = [attention_sweep(panel, x, seed) for x in XS for panel in PANELS]
     summed = [point for x in XS for point in attention_sweep("f", x, seed, keep_b=False)]
@@ -151,7 +157,7 @@ def cells(scale: Scale, seed: int) -> list[AnyCell]:
     up_to = SCALES[: SCALES.index(scale) + 1]
     regressions = [regression_sweep(panel, each, seed) for each in up_to for panel in "ab"]
     sums = [point for k in KINDS for label in (0, 1) for point in sign_sum_cells(k, label, seed)]
-    return [
+    return (
         *one_sweep_per_group(panels),
         *one_sweep_per_group(laws, cost=0.0005),
         *one_sweep_per_group(regressions, cost=0.015),
@@ -163,10 +169,10 @@ def cells(scale: Scale, seed: int) -> list[AnyCell]:
         *one_sweep_per_group([grids_theory.moment_cells(seed)]),
         published_accuracies(),
         *(map_cell(plane, x) for plane in PLANES for x in XS),
-    ]
+    )
 
 
-def theory_groups() -> list[list[Cell]]:
+def theory_groups() -> list[Sequence[Cell]]:
     """The exact laws of the theorem and the lemmas, in groups of one kind."""
     every = [point for b in grids_theory.THEOREM_BS for point in grids_theory.theorem_map(b)]
     every += [grids_theory.asymptotic_point(), *grids_theory.corner_sweep()]
@@ -190,8 +196,9 @@ def one_sweep_per_group(groups: Sequence[Sequence[Cell]], cost: float = 0.002) -
     seen: set[str] = set()
     sweeps = []
     for group in groups:
-        new = [point for point in group if point.key not in seen]
-        seen.update(point.key for point in new)
+        new = {point.key: point for point in group if point.key not in seen}
+        seen.update(new)
         if new:
-            sweeps.append(new[0].kind.sweep([point.config for point in new], cost))
+            points = tuple(new.values())
+            sweeps.append(Sweep(points[0].kind, points, cost * len(points)))
     return sweeps

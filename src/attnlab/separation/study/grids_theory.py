@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 from attnlab.lab.cell import Cell
@@ -100,9 +101,10 @@ def theorem_point(exponent: int, d: int, **parameters) -> Cell:
     return theorem(TheoremPoint(exponent, d, **parameters))
 
 
-def theorem_map(b: float) -> list[Cell]:
+@functools.cache
+def theorem_map(b: float) -> Sequence[Cell]:
     """Every (n, d) of the map; d is at most n."""
-    return [theorem_point(e, d, b=b) for e in EXPONENTS for d in MAP_DS if d <= 10**e]
+    return tuple(theorem_point(e, d, b=b) for e in EXPONENTS for d in MAP_DS if d <= 10**e)
 
 
 def asymptotic_point() -> Cell:
@@ -110,13 +112,14 @@ def asymptotic_point() -> Cell:
     return theorem_point(ASYMPTOTIC, math.ceil(10 ** (0.02 * ASYMPTOTIC)))
 
 
-def corner_sweep() -> list[Cell]:
+@functools.cache
+def corner_sweep() -> Sequence[Cell]:
     """The largest a0 and the smallest a1 of Definition 6.1, for b up to its largest value."""
-    return [
+    return tuple(
         theorem_point(e, math.ceil(predicted_dimension(e, b)), b=b, a0=0.0999, a1=0.7)
         for e in CORNER_EXPONENTS
         for b in CORNER_BS
-    ]
+    )
 
 
 def predicted_dimension(exponent: int, b: float) -> float:
@@ -125,7 +128,8 @@ def predicted_dimension(exponent: int, b: float) -> float:
     return theory.zero_dimension(b, OFFSET, width(THEOREM_C, n), DELTA / n)
 
 
-def fire_sweep(exponent: int) -> list[Cell]:
+@functools.cache
+def fire_sweep(exponent: int) -> Sequence[Cell]:
     """The range of a1 and b of Definition 6.1 at one n, closely where one neuron fires least."""
     wide = [theorem_point(exponent, 22, a1=a1, b=b) for a1 in FIRE_SPIKES for b in FIRE_BS]
     corner = [
@@ -133,31 +137,34 @@ def fire_sweep(exponent: int) -> list[Cell]:
         for d in CORNER_FIRE_DS
         for b in CORNER_FIRE_BS
     ]
-    return list({cell.key: cell for cell in (*wide, *corner)}.values())
+    return tuple({cell.key: cell for cell in (*wide, *corner)}.values())
 
 
-def cross_theorem() -> list[Cell]:
+@functools.cache
+def cross_theorem() -> Sequence[Cell]:
     """Our cross-attention datasets at growing sizes."""
-    return [theorem_point(e, d, model="cross") for e, d in CROSS]
+    return tuple(theorem_point(e, d, model="cross") for e, d in CROSS)
 
 
-def least_dimensions(b: float) -> list[Cell]:
+@functools.cache
+def least_dimensions(b: float) -> Sequence[Cell]:
     """From which d on the theorem holds, at every n of the map."""
-    return [
+    return tuple(
         least_dimension(LeastDimension(e, width(THEOREM_C, 10.0**e), b), cost=0.1)
         for e in EXPONENTS
-    ]
+    )
 
 
-def lemma_sweep() -> list[Cell]:
+@functools.cache
+def lemma_sweep() -> Sequence[Cell]:
     """The regression model at the width of Definition 3.7, on data of many kinds."""
-    return [
+    return tuple(
         regression(
             RegressionPoint(n, width(LEMMA_C, n), TAU, data="two-level", share=share, trials=0)
         )
         for n in LEMMA_NS
         for share in LEMMA_SHARES
-    ]
+    )
 
 
 def linear_tails(label: Literal[0, 1], C: float, *, printed: bool = False) -> list[Cell]:
@@ -210,6 +217,7 @@ def linear_spike_cells() -> list[Cell]:
     return [linear_on_spikes(config) for config in (*growing, *closest)]
 
 
-def row_sweep(x: Literal["identity", "ones"]) -> list[Cell]:
+@functools.cache
+def row_sweep(x: Literal["identity", "ones"]) -> Sequence[Cell]:
     """Figure 4(e) or 5(e), every second point, with shared and with independent spike rows."""
-    return [spike_rows(SpikeRows(x=x, a0=i / 100)) for i in range(1, 81, 2)]
+    return tuple(spike_rows(SpikeRows(x=x, a0=i / 100)) for i in range(1, 81, 2))

@@ -135,7 +135,7 @@ def section(panel: str) -> str:
     return "7.1" if panel[0] == "3" else "7.2"
 
 
-def panel_cells(panel: str, view: View) -> tuple[str, list[Cell]]:
+def panel_cells(panel: str, view: View) -> tuple[str, Sequence[Cell]]:
     """The parameter that a panel varies, and its points."""
     number, letter = panel
     if number == "3":
