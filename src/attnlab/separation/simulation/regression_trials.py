@@ -31,10 +31,11 @@ def signs_shape(n: int, m: int, shared_signs: bool = True) -> tuple[int, ...]:
 
 
 def trial_memory(n: int, m: int, shared_signs: bool = True) -> tuple[int, int]:
-    """Bytes that one trial takes as counts of bits, and those of its sums in float64."""
+    """Bytes that one trial takes while bits are counted, and while it is summed in float64."""
     signs = math.prod(signs_shape(n, m, shared_signs))
+    words = signs // 8
     # A byte for each sign while it is packed into words, levels and weights; then signs as numbers.
-    return signs + signs // 4 + 4 * 4 * n, 9 * signs + 8 * 3 * n
+    return signs + 2 * words + 4 * 4 * n, 9 * signs + words + (4 + 8 * 3) * n
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class RegressionTrials:
     def successes(self, trials: int, seed: int, block: int) -> int:
         """The number of trials in which E_success happens."""
         counted, summed = self._memory
-        require_one_trial(counted + summed, "n or the width m")
+        require_one_trial(max(counted, summed), "n or the width m")
         data_rng, sign_rng = generators(seed, 2)
         count = 0
         for size in block_sizes(trials, counted, block):

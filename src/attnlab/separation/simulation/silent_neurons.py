@@ -22,7 +22,7 @@ from attnlab.separation.problem.regression import HIGH, LOW, SPIKE
 from attnlab.separation.rademacher import packed
 
 # Bits of q_i. The weights of linear attention differ less from each other.
-BITS: dict[Kind, int] = {"softmax": 4, "linear": 2}
+BITS: dict[Kind, int] = {"softmax": 4, "linear": 1}
 
 # Intervals reach beyond a step by this share of it on both sides. The weights are rounded to
 # float32 before they are cut, which moves them by 2^-18 of themselves at most.

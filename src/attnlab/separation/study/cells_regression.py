@@ -92,7 +92,7 @@ def needs_of_regression(config: RegressionPoint) -> Needs:
     """The logits of the bounds, the states of the law, or one trial: one after the other."""
     problem = config.problem()
     law = two_level_memory(problem) if config.data == "two-level" else 0.0
-    trial = sum(trial_memory(config.n, config.m)) if config.trials else 0
+    trial = max(trial_memory(config.n, config.m)) if config.trials else 0
     return Needs(max(bounds_memory(problem), law, trial), reduce="n or m")
 
 
