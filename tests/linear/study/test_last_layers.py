@@ -1,5 +1,6 @@
 """Networks of seven to ten layers: the cell, the claim, and the script that packs them."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -133,42 +134,56 @@ def judged(*changes, scale="paper"):
     [
         ((), 1.0, (), "holds"),
         (range(1, 3), 0.8, (10,), "holds"),
-        (range(1, 6), 0.8, (10,), "fails"),
+        (range(1, 8), 0.8, (10,), "fails"),
+        (range(1, 8), 1.2, (10,), "fails"),
         (range(1, 8), 0.8, (8, 9), "holds"),
     ],
-    ids=["none gains", "two laws still gain", "five laws still gain", "two layers before it gain"],
+    ids=["none gains", "on two laws", "on seven laws", "it loses on seven", "others gain"],
 )
 def test_the_tenth_layer_decides_whether_a_network_has_converged(laws, share, layers, verdict):
     shares = {f"uniform:{high}": share for high in laws}
     found = judged(deeper(shares, layers))
     assert found.verdict == verdict
-    gaining = len(laws) if 10 in layers else 0
-    assert f"converged on {9 - gaining} of 9 noise laws" in str(found.measured)
+    ended = 1 - (len(laws) if 10 in layers else 0) / 9
+    assert f"{ended:.0%} to {ended:.0%} of the runs" in str(found.measured)
+
+
+def some_runs(count, gain=0.1):
+    """In this many of ten runs on every law the tenth layer gains."""
+
+    def change(config, row):
+        hit = row.sigma is None and row.layers == grids.TEN and config.run % 10 < count
+        return {"loss": (1 - gain) * row.loss} if hit else {}
+
+    return "training", change
 
 
 def test_a_departure_of_twice_the_resolution_is_noticed():
-    found = judged()
-    assert found.resolution.suffices
-    share = 1 - CONVERGED - 2 * found.resolution.value
-    laws = {f"uniform:{high}": share for high in range(1, 8)}
-    assert judged(deeper(laws, (10,))).verdict == "fails"
+    before = judged(some_runs(1))
+    assert before.verdict == "holds"
+    assert before.resolution.suffices
+    converged = 0.5 - 2 * before.resolution.value
+    assert judged(some_runs(10 - math.floor(10 * converged))).verdict == "fails"
+
+
+def test_rare_runs_that_a_tenth_layer_improves_much_do_not_rule():
+    assert judged(some_runs(2, gain=0.9)).verdict == "holds"
+
+
+def test_half_of_the_runs_leave_it_open():
+    found = judged(some_runs(5))
+    assert found.verdict == "undecided at this scale"
+    assert "more runs of ten layers" in found.note
+
+
+def test_runs_within_the_sampling_error_of_the_line_leave_it_open():
+    found = judged(some_runs(10, gain=0.98 * CONVERGED))
+    assert found.verdict == "undecided at this scale"
+    assert "0% to 100% of the runs" in str(found.measured)
 
 
 def test_both_halves_of_the_contrast_have_one_line():
     assert CONVERGED == claims_baselines.CLOSE
-
-
-def test_runs_whose_tenth_layer_differs_leave_it_open():
-    """In half of the runs the tenth layer gains a tenth, in the others nothing."""
-
-    def spread(config, row):
-        gains = row.sigma is None and row.layers == grids.TEN and config.run % 2
-        return {"loss": 0.9 * row.loss} if gains else {}
-
-    found = judged(("training", spread))
-    assert found.verdict == "undecided at this scale"
-    assert found.resolution.value > CONVERGED
-    assert "so many runs of ten layers" in found.note
 
 
 def test_runs_that_end_elsewhere_are_compared_with_themselves():
@@ -208,5 +223,5 @@ def test_an_overflow_of_ten_layers_leaves_a_law_open():
 
     found = judged(("training", over))
     assert found.verdict == "undecided at this scale"
-    assert "U(0,5) +0.0%" in str(found.measured)
-    assert "converged on 1 of 9 noise laws" in str(found.measured)
+    assert "11% to 100% of the runs" in str(found.measured)
+    assert "U(0,5) 100% of 10" in str(found.measured)
