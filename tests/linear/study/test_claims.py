@@ -20,7 +20,7 @@ from tests.linear.study.rows import changed, invented
 CORRECTED = {"theorem-4.1", "lemma-4.3", "lemma-a.1", "section-5.3", "theorem-5.2-proof"}
 # By the paper's own table; and the invented GD++ has a large loss at every noise level.
 FAILS = {"three-levels-not-better", "baselines-upper-bound", "gd-best-at-its-constant", "figure-6"}
-# Its runs differ by a fifth; test_last_layers has a world in which they do not.
+# In these rows the runs differ; test_last_layers has a world in which they do not.
 OPEN = {"fewer-than-ten-layers"}
 ABOUT_FULL = (*claims_full.CLAIMS, *claims_full_weights.CLAIMS, *claims_recipes.CLAIMS)
 OTHERS = {claim.id for claim in ABOUT_FULL}

@@ -44,16 +44,21 @@ DEEP = (DEPTHS[-1], grids.TEN - 1, grids.TEN)  # the depths that are read
 class _Runs(NamedTuple):
     """What the tenth layer, and layers 8 to 10 together, gain in every run on a law.
 
-    Shares of the loss of nine and of seven layers, on the same sequences for all runs.
+    Shares of the loss of nine and of seven layers, on the same sequences for all runs; None where
+    a loss has a heavy tail.
     """
 
-    tenth: list[float]
-    together: list[float]
+    tenth: list[float | None]
+    together: list[float | None]
     sampling: float  # the standard error of what the tenth layer gains in a run
 
-    def converged(self, line: float) -> float:
-        """The share of runs whose tenth layer changes the loss by at most the line."""
-        return sum(abs(gain) <= line for gain in self.tenth) / len(self.tenth)
+    def converged(self, line: float = CONVERGED, *, tails: bool = False) -> float:
+        """The share of runs whose tenth layer changes the loss by at most the line.
+
+        Runs with a heavy tail count if `tails` says so.
+        """
+        ended = (tails if gain is None else abs(gain) <= line for gain in self.tenth)
+        return sum(ended) / len(self.tenth)
 
     @property
     def surely(self) -> float:
@@ -63,11 +68,11 @@ class _Runs(NamedTuple):
     @property
     def perhaps(self) -> float:
         """The share that may have converged."""
-        return self.converged(CONVERGED + MARGIN * self.sampling)
+        return self.converged(CONVERGED + MARGIN * self.sampling, tails=True)
 
 
 def _runs(view: View, law: str) -> _Runs | None:
-    """None without enough runs, or where one of them has a heavy tail."""
+    """None without enough runs, or without the shipped networks that tell the sampling error."""
     losses = []
     for cell in grids.ten_layers(law, view.scale, view.seed):
         try:
@@ -84,14 +89,16 @@ def _runs(view: View, law: str) -> _Runs | None:
     sampling = _sampling(view, law)
     if sampling is None or len(losses) < FEWEST:
         return None
-    if not all(results.steady(loss) for run in losses for loss in run.values()):
+    seven, nine, _ = DEEP
+    tenth, together = ([_gain(run, depth) for run in losses] for depth in (nine, seven))
+    return _Runs(tenth, together, sampling)
+
+
+def _gain(losses: dict[int, Estimate], fewer: int) -> float | None:
+    """What ten layers gain, as a share of the loss of fewer; None with a heavy tail."""
+    if not all(results.steady(losses[depth]) for depth in (fewer, grids.TEN)):
         return None
-    seven, nine, ten = ([run[depth].value for run in losses] for depth in DEEP)
-    return _Runs(
-        [1 - last / before for last, before in zip(ten, nine, strict=True)],
-        [1 - last / before for last, before in zip(ten, seven, strict=True)],
-        sampling,
-    )
+    return 1 - losses[grids.TEN].value / losses[fewer].value
 
 
 def _sampling(view: View, law: str) -> float | None:
@@ -112,10 +119,13 @@ def _sampling(view: View, law: str) -> float | None:
 
 def _spread(runs: Sequence[_Runs], laws: int) -> float:
     """The standard error of the share of converged runs, a mean over noise laws."""
-    own = [
-        p * (1 - p) / (len(each.tenth) - 1) for each in runs for p in [each.converged(CONVERGED)]
-    ]
+    own = [p * (1 - p) / (len(each.tenth) - 1) for each in runs for p in [each.converged()]]
     return math.sqrt(sum(own)) / laws
+
+
+def _median(gains: Sequence[float | None]) -> str:
+    known = [gain for gain in gains if gain is not None]
+    return f"{median(known):+.1%}" if known else "unknown"
 
 
 def _few_layers(view: View) -> Judgement:
@@ -133,8 +143,8 @@ def _few_layers(view: View) -> Judgement:
     elif most + margin < 0.5:
         verdict = "fails"
     shown = [
-        f"{name} {runs.converged(CONVERGED):.0%} of {len(runs.tenth)}, median gain of the tenth "
-        f"{median(runs.tenth):+.1%} and of layers 8 to 10 {median(runs.together):+.1%}"
+        f"{name} {runs.converged():.0%} of {len(runs.tenth)}, median gain of the tenth "
+        f"{_median(runs.tenth)} and of layers 8 to 10 {_median(runs.together)}"
         for name, runs in seen.items()
     ]
     return Judgement(
@@ -144,8 +154,8 @@ def _few_layers(view: View) -> Judgement:
         "most runs",
         f"a run has converged where a tenth layer changes the loss by at most {CONVERGED:.0%}, the "
         "line that ADARR by gradient descent has in claim iterative-adarr; more than half of the "
-        f"runs, by {MARGIN:g} standard errors, where those that sampling leaves open count against "
-        "the verdict",
+        f"runs, by {MARGIN:g} standard errors; those that sampling or a heavy tail leaves open "
+        "count against the verdict",
         "The depths of a run are grown from one another: a layer that gains nothing is one that "
         "training could not use, as in the paper, and a better one may exist."
         + (f" {_decides(view)}" if verdict == UNDECIDED else ""),
