@@ -1,7 +1,7 @@
 """Invented results of the cells about FULL: the paper's losses, weights near a diagonal."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 
 from attnlab.linear.study import grids, grids_full
@@ -9,6 +9,7 @@ from attnlab.linear.study.questions_ablation import LEVELS, AblationRow
 from attnlab.linear.study.questions_full import (
     FullEvaluation,
     FullLossRow,
+    GrownNetworkRow,
     StartRow,
     StructureRow,
     TrainedNetworkRow,
@@ -77,6 +78,14 @@ def _training(network: Callable, config) -> list[TrainedNetworkRow]:
     ]
 
 
+def _growth(network: Callable, config) -> list[GrownNetworkRow]:
+    return [
+        GrownNetworkRow(**asdict(row), layers=depth)
+        for depth in range(1, config.depth + 1)
+        for row in _training(network, replace(config, depth=depth))
+    ]
+
+
 def _structure(depths: Sequence[int], starts: int) -> list[StructureRow]:
     return [
         StructureRow(
@@ -120,6 +129,7 @@ def makers(network: Callable) -> dict[str, Callable]:
     """The rows of every kind of cell about FULL, from a function that invents a network."""
     return {
         "linear_full": partial(_training, network),
+        "linear_full_growth": partial(_growth, network),
         "linear_full_evaluation": partial(_evaluation, network),
         "linear_full_structure": lambda config: _structure(range(1, 8), 5),
         "linear_full_starts": _many_starts,

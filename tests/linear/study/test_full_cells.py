@@ -14,11 +14,12 @@ from attnlab.lab.store import Store
 from attnlab.lab.task import attempt
 from attnlab.lab.watch import Watch
 from attnlab.linear.study import compute_full, grids, grids_full
-from attnlab.linear.study.cells_full import full_training
+from attnlab.linear.study.cells_full import full_growth, full_training
 from attnlab.linear.study.full_results import rank_two_by_chance
 from attnlab.linear.study.questions_full import (
     MODELS,
     FullEvaluation,
+    FullGrowth,
     FullMatrices,
     FullStructure,
     FullTraining,
@@ -80,6 +81,24 @@ def test_gd_is_trained_by_the_papers_recipe_and_stays_gd():
     done = compute(cell)
     assert {row.model for row in decode(cell, done.part)[cell.key]} == {"GD++"}
     assert decode_weights(done.weights)["uniform:2/1/Q"][0, 0, 3, 3] == 0
+
+
+def test_a_growth_that_is_stopped_at_every_depth_has_the_same_bytes_and_keeps_every_depth(tmp_path):
+    config = FullGrowth(**{**vars(TRAINED), "laws": "uniform:2"})
+    cell = full_growth(config)
+    whole = attempt(cell)
+    rows = decode(cell, whole.part)[cell.key]
+    assert [(row.layers, row.start) for row in rows] == [(1, 0), (1, 1), (2, 0), (2, 1)]
+    assert all(8 * (row.layers - 1) < row.chosen_at_step <= 8 * row.layers for row in rows)
+    assert decode_weights(whole.weights)["uniform:2/2/1/Q"].shape == (2, 1, 4, 4)
+    sittings = [attempt(cell, Watch(tmp_path, stop=lambda: True)) for _ in range(2)]
+    assert ["stopped at step 4 of 16" in sittings[0].error, sittings[1].stopped] == [True, True]
+    assert "stopped at step 12 of 16" in sittings[1].error
+    resumed = attempt(cell, Watch(tmp_path))
+    assert (resumed.part, resumed.weights) == (whole.part, whole.weights)
+    assert [row.loss for row in compute_full.growth(replace(config, depth=1)).rows] == [
+        row.loss for row in rows[:2]
+    ]
 
 
 def test_full_starts_near_the_shipped_diag_network():

@@ -10,10 +10,12 @@ from attnlab.lab.needs import Needs
 from attnlab.linear.study.questions_ablation import Ablation, AblationRow
 from attnlab.linear.study.questions_full import (
     FullEvaluation,
+    FullGrowth,
     FullLossRow,
     FullMatrices,
     FullStructure,
     FullTraining,
+    GrownNetworkRow,
     ManyStarts,
     StartRow,
     StructureRow,
@@ -28,6 +30,12 @@ def run_training(config: FullTraining) -> Outcome[TrainedNetworkRow]:
     from attnlab.linear.study import compute_full
 
     return compute_full.training(config)
+
+
+def run_growth(config: FullGrowth) -> Outcome[GrownNetworkRow]:
+    from attnlab.linear.study import compute_full
+
+    return compute_full.growth(config)
 
 
 def run_evaluation(config: FullEvaluation) -> Outcome[FullLossRow]:
@@ -82,6 +90,11 @@ def first_steps(config: Training) -> Training:
     return replace(config, laws=one, starts=1, steps=20, chunk=10, held_out=1024, fresh=1024)
 
 
+def first_layers(config: FullGrowth) -> FullGrowth:
+    """The first steps of the first two depths."""
+    return replace(first_steps(config), depth=min(config.depth, 2))
+
+
 # Training is in float32.
 full_training = CellKind(
     "linear_full",
@@ -106,6 +119,17 @@ many_starts = CellKind(
     shortened=first_steps,
     compiled_here=True,
 )
+full_growth = CellKind(
+    "linear_full_growth",
+    FullGrowth,
+    GrownNetworkRow,
+    run_growth,
+    device="gpu",
+    needs=needs_of_training,
+    tolerance=Tolerance(1e-3, 1e-9),
+    shortened=first_layers,
+    compiled_here=True,
+)
 full_evaluation = CellKind(
     "linear_full_evaluation", FullEvaluation, FullLossRow, run_evaluation, version=2
 )
@@ -113,4 +137,12 @@ full_structure = CellKind("linear_full_structure", FullStructure, StructureRow, 
 full_matrices = CellKind("linear_full_matrices", FullMatrices, MatrixEntry, run_matrices)
 ablation = CellKind("linear_ablation", Ablation, AblationRow, run_ablation)
 
-FULL_KINDS = (full_training, many_starts, full_evaluation, full_structure, full_matrices, ablation)
+FULL_KINDS = (
+    full_training,
+    full_growth,
+    many_starts,
+    full_evaluation,
+    full_structure,
+    full_matrices,
+    ablation,
+)

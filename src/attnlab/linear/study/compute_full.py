@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -24,10 +24,12 @@ from attnlab.linear.study.questions_full import (
     DIAGONAL,
     MODELS,
     FullEvaluation,
+    FullGrowth,
     FullLossRow,
     FullMatrices,
     FullStructure,
     FullTraining,
+    GrownNetworkRow,
     ManyStarts,
     StartRow,
     StructureRow,
@@ -35,7 +37,14 @@ from attnlab.linear.study.questions_full import (
 )
 from attnlab.linear.study.questions_networks import MatrixEntry
 from attnlab.linear.training.diagonal_networks import start_near, train_diagonal
-from attnlab.linear.training.full_networks import evaluate, kept, recipe_of, train_full
+from attnlab.linear.training.full_growth import grow_full
+from attnlab.linear.training.full_networks import (
+    RECIPES,
+    evaluate,
+    kept,
+    recipe_of,
+    train_full,
+)
 from attnlab.linear.weights.diagonal import DIMENSION, TOKENS, diagonal_networks
 from attnlab.linear.weights.full import FullNetworks, full_networks
 from attnlab.training.outcome import Trained
@@ -54,29 +63,65 @@ def training(config: FullTraining) -> Outcome[TrainedNetworkRow]:
     for law in laws:
         first = len(rows)
         own = jax.tree.map(lambda part, at=first: np.asarray(part[at : at + config.starts]), best)
-        # The best start is chosen on sequences that neither training nor any evaluation uses.
-        for start, tail in enumerate(evaluate(own, problem, law, config.fresh)):
-            recorded = tail.record()
-            rows.append(
-                TrainedNetworkRow(
-                    noise=law.name,
-                    start=start,
-                    model=model,
-                    loss=recorded["loss"],
-                    error=recorded["standard_error"],
-                    body=recorded["body"],
-                    largest=recorded["largest"],
-                    worst_share=recorded["share"],
-                    overflowed=tail.overflowed,
-                    samples=tail.samples,
-                    chosen_at_step=chosen[first + start],
-                    status=trained.status[first + start],
-                )
-            )
+        for start, facts in enumerate(_recorded(own, problem, law, config.fresh)):
+            member = first + start
+            seen = {"chosen_at_step": chosen[member], "status": trained.status[member]}
+            rows.append(TrainedNetworkRow(model=model, **facts, **seen))
             weights |= {
                 f"{law.name}/{start}/{name}": part[start] for name, part in vars(own).items()
             }
     return Outcome(rows, weights)
+
+
+def growth(config: FullGrowth) -> Outcome[GrownNetworkRow]:
+    """Grow the networks of all depths and record the loss of each."""
+    problem, law = NoisyRegression(config.d, config.n), parse_noise(config.laws)
+    grown = grow_full(
+        problem,
+        [law],
+        config.depth,
+        replace(RECIPES["grown"], batch=config.batch),
+        watched=lambda depth: watched(f"depth-{depth}"),
+        seeds=config.starts,
+        steps=config.steps,
+        # Networks of a depth do not depend on how many depths follow.
+        seed=seed_of(config, without=("fresh", "depth")) % 2**31,
+        held_out=config.held_out,
+        chunk=config.chunk,
+    )
+    rows: list[GrownNetworkRow] = []
+    weights: dict[str, np.ndarray] = {}
+    for layers, trained in enumerate(grown, 1):
+        own = jax.tree.map(np.asarray, trained.best)
+        for start, facts in enumerate(_recorded(own, problem, law, config.fresh)):
+            chosen = (layers - 1) * config.steps + int(trained.best_step[start])
+            seen = {"chosen_at_step": chosen, "status": trained.status[start]}
+            rows.append(GrownNetworkRow(model="FULL", layers=layers, **facts, **seen))
+            for name, part in vars(own).items():
+                weights[f"{law.name}/{layers}/{start}/{name}"] = part[start]
+    return Outcome(rows, weights)
+
+
+def _recorded(
+    networks: FullWeights, problem: NoisyRegression, law: NoiseLaw, fresh: int
+) -> Iterator[dict[str, Any]]:
+    """What a row says about the loss of each network on its law.
+
+    The best start is chosen on these sequences, which neither training nor any evaluation uses.
+    """
+    for start, tail in enumerate(evaluate(networks, problem, law, fresh)):
+        recorded = tail.record()
+        yield {
+            "noise": law.name,
+            "start": start,
+            "loss": recorded["loss"],
+            "error": recorded["standard_error"],
+            "body": recorded["body"],
+            "largest": recorded["largest"],
+            "worst_share": recorded["share"],
+            "overflowed": tail.overflowed,
+            "samples": tail.samples,
+        }
 
 
 def _trained(

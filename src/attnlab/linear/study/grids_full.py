@@ -18,6 +18,7 @@ from attnlab.linear.study import grids, grids_axis
 from attnlab.linear.study.cells_full import (
     ablation,
     full_evaluation,
+    full_growth,
     full_matrices,
     full_structure,
     full_training,
@@ -27,6 +28,7 @@ from attnlab.linear.study.questions_ablation import Ablation
 from attnlab.linear.study.questions_full import (
     MODELS,
     FullEvaluation,
+    FullGrowth,
     FullMatrices,
     FullStructure,
     FullTraining,
@@ -112,6 +114,14 @@ def trained(scale: Scale, seed: int) -> list[Cell]:
     ]
 
 
+def grown(scale: Scale, seed: int) -> list[Cell]:
+    """Networks of all depths grown layer by layer, one cell per noise law; at `paper` alone."""
+    if scale != "paper":
+        return []
+    configs = [FullGrowth(laws=law, seed=seed) for law in LAWS]
+    return [full_growth(each, cost=_cost(each) * (each.depth + 1) / 2) for each in configs]
+
+
 def figure_4_starts(scale: Scale, seed: int) -> list[Cell]:
     """The network of Figure 4 from twenty starts; at `paper` alone."""
     if scale != "paper":
@@ -157,6 +167,7 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
         grids_axis.trained(scale, seed),
         *(shipped(law, scale, seed) for law in LAWS),
         trained(scale, seed),
+        grown(scale, seed),
         figure_4_starts(scale, seed),
         *(by_recipe(recipe, scale, seed) for recipe in ("printed", *MODELS)),
         ablated(scale, seed),

@@ -18,6 +18,7 @@ from attnlab.errors import UserError
 from attnlab.linear.study.questions_networks import AxisLossRow, Setting
 
 RECIPES = ("clipped", "printed")
+Recipe = Literal["clipped", "printed", "printed-gd++", "printed-diag", "from-diag"]
 DIAGONAL: dict[str, Literal["gd++", "diag"]] = {"printed-gd++": "gd++", "printed-diag": "diag"}
 # Beside FULL from random weights: the paper's recipe for the other families, and starts near DIAG.
 MODELS = {"printed-gd++": "GD++", "printed-diag": "DIAG", "from-diag": "FULL from DIAG"}
@@ -37,7 +38,7 @@ class FullTraining:
     """Adam steps."""
     batch: int = 2048
     """Fresh sequences per step."""
-    recipe: Literal["clipped", "printed", "printed-gd++", "printed-diag", "from-diag"] = "clipped"
+    recipe: Recipe = "clipped"
     """With clipped gradients, warm-up and a cosine; or the paper's recipe as printed: a constant
     rate, one query per sequence, nothing clipped or skipped, and the last weights.
     The networks are FULL, or those of the family that the recipe names; "from-diag" is FULL that
@@ -90,12 +91,38 @@ class TrainedNetworkRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FullGrowth(FullTraining):
+    """Networks of all depths on one noise law, each grown from the network one layer shallower.
+
+    Every depth is trained by Adam with all entries free, gradients clipped, warm-up and a cosine.
+    """
+
+    depth: int = 7
+    """Number of layers of the deepest network."""
+    steps: int = 8_000
+    """Adam steps at every depth."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        arguments.one_of("recipe", self.recipe, ("clipped",))
+        if len(self.laws.split()) != 1:
+            raise UserError(f"laws must name one noise law, got {self.laws!r}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrownNetworkRow(TrainedNetworkRow):
+    """One grown network; `chosen_at_step` counts the steps of all depths before."""
+
+    layers: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class FullEvaluation(Setting):
     """The shipped networks of one noise law that Adam trained, evaluated on fresh sequences."""
 
     networks: Literal["best", "every"] = "best"
-    """The best of five at every depth by recorded loss, or all of them."""
-    recipe: Literal["clipped", "printed", "printed-gd++", "printed-diag", "from-diag"] = "clipped"
+    """The best of the starts at every depth by recorded loss, or all of them."""
+    recipe: Recipe = "clipped"
     """The recipe by which they were trained, with the family where that is not FULL."""
     weights: str = ""
     """Digest of the networks of this law in the shipped file."""

@@ -82,6 +82,8 @@ class FullRecipe:
 
 RECIPES = {
     "clipped": FullRecipe(),
+    # Of every depth of `full_growth`.
+    "grown": FullRecipe(scale=0.004, learning_rate=1e-3),
     # The paper's; it does not say from which weights it starts.
     "printed": FullRecipe(warmup=0.0, final=1.0, clip=None, literal=True),
 }

@@ -145,28 +145,27 @@ def train_regression(
 ) -> Trained:
     """Train one network for each noise law, all of them in one program.
 
-        Parameters
-        ----------
-        problem
-            The problem, whose noise law is replaced by `laws`.
-        laws
-            The noise law of every member.
-        weights
-            The weights at the start, with the members as the first axis.
-        key
-            One key, by which all members have the same sequences, or one key per member.
-        recipe
-            Target, batch size, schedule and Adam's numbers.
-        steps
-            The number of steps.
-        samples
-            Sequences on which the best weights are chosen, by adjusted loss.
-        held_out
-            The seed of those sequences.
-        options
-            Further options of `attnlab.training.population.train`, such as `chunk`, `guard`,
-            `progress` and `checkpoint`.
-    from attnlab.training.options import TrainingOptions
+    Parameters
+    ----------
+    problem
+        The problem, whose noise law is replaced by `laws`.
+    laws
+        The noise law of every member.
+    weights
+        The weights at the start, with the members as the first axis.
+    key
+        One key, by which all members have the same sequences, or one key per member.
+    recipe
+        Target, batch size, schedule and Adam's numbers.
+    steps
+        The number of steps.
+    samples
+        Sequences on which the best weights are chosen, by adjusted loss.
+    held_out
+        The seed of those sequences.
+    options
+        Further options of `attnlab.training.population.train`, such as `chunk`, `guard`,
+        `progress` and `checkpoint`.
     """
     samples = arguments.integer("samples", samples, 1)
     for law in laws:
