@@ -32,15 +32,14 @@ from attnlab.linear.training.fixed_sample import (
     most_extreme,
     with_extremes,
 )
-from attnlab.linear.weights.collection import write_collection
 from attnlab.linear.weights.diagonal import diagonal_networks
 from attnlab.linear.weights.shipped import (
     FILE,
-    FORMAT,
     MEASURED,
     TOKENS,
     ShippedNetworks,
     shipped,
+    write_shipped,
 )
 from attnlab.stats import Estimate
 
@@ -113,7 +112,7 @@ def improved(
 
 def write(held: ShippedNetworks, found: Mapping[str, tuple[FullWeights, Recorded]]) -> None:
     """The file with the networks that were found."""
-    tensors = {name: tensor.block() for name, tensor in held.tensors.items()}
+    tensors = {name: held.matrices(name) for name in held.tensors}
     losses = dict(held.losses)
     for name, (network, numbers) in found.items():
         tensors[f"{name}/P"], tensors[f"{name}/Q"] = map(np.asarray, (network.P, network.Q))
@@ -122,7 +121,7 @@ def write(held: ShippedNetworks, found: Mapping[str, tuple[FullWeights, Recorded
     places = [name.replace(f"/{RUN}/", "/") for name in found]
     every = " ".join(dict.fromkeys([*before, *places]))
     about = {**held.provenance, "losses": losses, "polished": every}
-    write_collection(FILE, tensors, FORMAT, about)
+    write_shipped(FILE, tensors, about)
     print(f"polished: {every}")
 
 

@@ -22,8 +22,7 @@ from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study.evaluation import drawn, sequence_losses
 from attnlab.linear.training.fixed_sample import most_extreme
 from attnlab.linear.training.growth import GrowthEffort, grow
-from attnlab.linear.weights.collection import write_collection
-from attnlab.linear.weights.shipped import FILE, FORMAT, MEASURED, TOKENS, shipped
+from attnlab.linear.weights.shipped import FILE, MEASURED, TOKENS, shipped, write_shipped
 from attnlab.stats import Estimate
 
 RAREST = 1e-9  # eigenvalues per sequence
@@ -47,7 +46,7 @@ def noiseless_networks(depth: int = 7) -> dict[int, FullWeights]:
 def main() -> None:
     draws = int(sys.argv[1]) if len(sys.argv) > 1 else 256
     held = shipped()
-    tensors = {name: tensor.block() for name, tensor in held.tensors.items()}
+    tensors = {name: held.matrices(name) for name in held.tensors}
     losses = dict(held.losses)
     sample = drawn(NoisyRegression(10, TOKENS, parse_noise(NOISELESS)), 10**6, MEASURED)
     made = f"{NOISELESS}/{RUN}/{STEEP}" in losses
@@ -70,7 +69,7 @@ def main() -> None:
                 print(name, losses[name], flush=True)
     heavy = sum(each[3] > HEAVY * each[0] for each in losses.values())
     about = {**held.provenance, "losses": losses, "extremes": f"of {extremes.drawn} sequences"}
-    write_collection(FILE, tensors, FORMAT, about)
+    write_shipped(FILE, tensors, about)
     print(f"of {len(losses)} networks {heavy} have extremes above {HEAVY:.0%} of their loss")
 
 

@@ -21,8 +21,7 @@ from attnlab.lab.packing import devices
 from attnlab.lab.store import Store
 from attnlab.linear.study import grids_axis
 from attnlab.linear.study.questions_axis import AxisDepthRow
-from attnlab.linear.weights.collection import write_collection
-from attnlab.linear.weights.shipped import FILE, FORMAT, shipped
+from attnlab.linear.weights.shipped import FILE, shipped, write_shipped
 
 COMMAND = "attnlab reproduce linear --scale paper --cells linear_axis_training"
 OVERFLOWED = 1e308  # JSON has no infinity
@@ -41,7 +40,7 @@ def pack(store: Store, cells: list[Cell], target: Path, device: str | None = Non
     """
     trained_on = devices(store, device)
     held = shipped.__wrapped__(target) if target.exists() else None
-    tensors = {} if held is None else {n: tensor.block() for n, tensor in held.tensors.items()}
+    tensors = {} if held is None else {n: held.matrices(n) for n in held.tensors}
     losses = {} if held is None else dict(held.losses)
     about = {} if held is None else dict(held.provenance)
     by_cells = dict(about.get("by_cells", {"command": COMMAND, "devices": {}}))
@@ -59,7 +58,7 @@ def pack(store: Store, cells: list[Cell], target: Path, device: str | None = Non
         count += len(rows)
     if not count:
         raise UserError(f"{store.root} must hold cells of the kind linear_axis_training, got none.")
-    write_collection(target, tensors, FORMAT, {**about, "losses": losses, "by_cells": by_cells})
+    write_shipped(target, tensors, {**about, "losses": losses, "by_cells": by_cells})
     return count
 
 

@@ -23,9 +23,8 @@ from attnlab.linear.study.compute_axis import effort_of
 from attnlab.linear.study.questions_axis import AxisTraining
 from attnlab.linear.study.table_1 import LAWS
 from attnlab.linear.training.axis_growth import AxisGrowthEffort
-from attnlab.linear.weights.collection import write_collection
 from attnlab.linear.weights.diagonal import diagonal_networks
-from attnlab.linear.weights.shipped import FORMAT, shipped
+from attnlab.linear.weights.shipped import shipped, write_shipped
 
 COARSE: dict[str, Any] = {
     "coarse_chunk": 32,
@@ -195,7 +194,7 @@ def test_what_a_store_has_is_packed_and_the_rest_of_the_file_stays(trained, stor
     target = tmp_path / "axis.safetensors"
     kept = {f"uniform:2/{run}/1/{part}": np.ones((1, 1, 4, 4)) for run in (0, 5) for part in "PQ"}
     losses = {f"uniform:2/{run}/1": [0.5, 0.1, 9.0, 0.2] for run in (0, 5)}
-    write_collection(target, kept, FORMAT, {"card": "the first card", "losses": losses})
+    write_shipped(target, kept, {"card": "the first card", "losses": losses})
     with pytest.raises(UserError, match=r"^No run log of .* names the device of linear_axis_trai"):
         pack(store, [cell], target)
     log = RunLog(store.root / "runs", "in-process")

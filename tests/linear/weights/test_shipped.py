@@ -9,8 +9,7 @@ from attnlab.linear.noise import Uniform
 from attnlab.linear.problem import NoisyRegression
 from attnlab.linear.study import shipped_table, tails
 from attnlab.linear.study.table_1 import LAWS
-from attnlab.linear.weights.collection import write_collection
-from attnlab.linear.weights.shipped import FORMAT, shipped
+from attnlab.linear.weights.shipped import shipped, write_shipped
 
 
 def _file(path, **losses):
@@ -20,7 +19,7 @@ def _file(path, **losses):
         name = f"uniform:5/{run.removeprefix('run')}/2"
         tensors[f"{name}/P"], tensors[f"{name}/Q"] = rng.standard_normal((2, 2, 1, 4, 4))
         recorded[name] = loss if isinstance(loss, list) else [loss, 0.1, 9.0]
-    write_collection(path, tensors, FORMAT, {"card": "a card", "losses": recorded})
+    write_shipped(path, tensors, {"card": "a card", "losses": recorded})
     return tensors
 
 

@@ -53,4 +53,6 @@ def write_collection(
         What is known about the networks; JSON.
     """
     text = json.dumps(about, sort_keys=True, allow_nan=False)
-    write_file(path, safetensors.numpy.save(tensors, {"format": form, "about": text}))
+    # safetensors writes the memory of an array as it lies, whatever its order.
+    ordered = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    write_file(path, safetensors.numpy.save(ordered, {"format": form, "about": text}))

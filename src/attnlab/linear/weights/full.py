@@ -190,5 +190,5 @@ def write_full(
     about
         What is known about all of them; JSON.
     """
-    arrays = {name: np.ascontiguousarray(part, np.float32) for name, part in matrices.items()}
+    arrays = {name: np.asarray(part, np.float32) for name, part in matrices.items()}
     write_collection(path, arrays, FORMAT, {**about, "networks": dict(records)})

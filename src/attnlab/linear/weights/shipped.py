@@ -3,7 +3,8 @@
 Source of the problem: Vladymyrov et al. (arXiv 2402.14180), d = 10 and n = 20. The family is
 ours (`attnlab.linear.models.axis`): P and Q treat one or two input directions differently from the
 others, and have at most a twelfth of the free numbers of FULL. The file holds P and Q under
-"<noise law>/<run>/<depth>/P|Q" in float64; its metadata hold the loss that was measured on the
+"<noise law>/<run>/<depth>/P|Q" in float64, as the numbers of which they are made
+(`axis_numbers`); its metadata hold the loss that was measured on the
 training machine and how the networks were trained. `scripts/pack_axis_networks.py` adds those that
 cells of the study trained, and names their devices.
 """
@@ -16,12 +17,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from attnlab.errors import UserError
 from attnlab.linear.models.network import Network
 from attnlab.linear.models.weights import FullWeights
 from attnlab.linear.noise import NoiseLaw, parse_noise
 from attnlab.linear.problem import NoisyRegression
-from attnlab.linear.weights.collection import read_collection
+from attnlab.linear.weights.axis_numbers import matrices_of, numbers_of
+from attnlab.linear.weights.collection import read_collection, write_collection
 from attnlab.stats.estimate import Estimate
 from attnlab.tensor_files import Tensor
 
@@ -45,6 +49,7 @@ class ShippedNetworks:
     tensors: Mapping[str, Tensor]
     losses: Mapping[str, list[float]]
     provenance: Mapping[str, Any]
+    side: int  # d + 1, the rows of a matrix
 
     @property
     def laws(self) -> list[str]:
@@ -67,7 +72,11 @@ class ShippedNetworks:
             raise UserError(
                 f"There is no shipped network {name}; the laws are {', '.join(self.laws)}."
             )
-        return FullWeights(*(self.tensors[f"{name}/{part}"].block() for part in "PQ"))
+        return FullWeights(*(self.matrices(f"{name}/{part}") for part in "PQ"))
+
+    def matrices(self, name: str) -> np.ndarray:
+        """P or Q of one network, "<law>/<run>/<depth>/P", of shape (layers, 1, d + 1, d + 1)."""
+        return matrices_of(self.tensors[name].block(), self.side)
 
     def network(self, noise: NoiseLaw | str, depth: int, run: int | None = None) -> Network:
         """One network.
@@ -126,7 +135,7 @@ class ShippedNetworks:
         total = hashlib.sha256()
         for name in sorted(self._names(law)):
             total.update(name.encode())
-            total.update(self.tensors[name].block().tobytes())
+            total.update(self.matrices(name).tobytes())
         for name in sorted(name for name in self.losses if name.startswith(f"{law}/")):
             total.update(json.dumps([name, self.losses[name]]).encode())
         return total.hexdigest()[:16]
@@ -163,5 +172,22 @@ def shipped(path: Path = FILE) -> ShippedNetworks:
     Its method `network(noise, depth)` returns one of them.
     """
     tensors, about = read_collection(path, "shipped networks", FORMAT)
-    losses = about.pop("losses")
-    return ShippedNetworks(path, tensors, losses, about)
+    losses, side = about.pop("losses"), about.pop("side")
+    return ShippedNetworks(path, tensors, losses, about, side)
+
+
+def write_shipped(path: Path, matrices: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> None:
+    """Write a file that `shipped` reads, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The file; its folder must exist.
+    matrices
+        P and Q of shape (layers, 1, d + 1, d + 1), by "<law>/<run>/<depth>/P|Q".
+    about
+        What is known about the networks, with their recorded losses; JSON.
+    """
+    (side,) = {np.shape(part)[-1] for part in matrices.values()}
+    numbers = {name: numbers_of(np.asarray(part)) for name, part in matrices.items()}
+    write_collection(path, numbers, FORMAT, {**about, "side": side})
