@@ -1,6 +1,7 @@
 """Pack the networks that `attnlab reproduce linear --scale paper` trained into the file that ships.
 
-    attnlab reproduce linear --scale paper --gpus all --cells linear_full --store results
+    attnlab reproduce linear --scale paper --gpus all --cells linear_full linear_full_growth \
+        --store results
     python scripts/pack_full_networks.py results
 
 A store may come from another machine (`attnlab store import`). Its run logs say on which device
@@ -19,9 +20,14 @@ from attnlab.lab.cell import Cell
 from attnlab.lab.packing import devices
 from attnlab.lab.store import Store
 from attnlab.linear.study import grids_full
-from attnlab.linear.study.questions_full import TrainedNetworkRow
-from attnlab.linear.training.full_networks import recipe_of
-from attnlab.linear.weights.full import FILE, full_networks, write_full
+from attnlab.linear.study.questions_full import (
+    FullGrowth,
+    FullTraining,
+    GrownNetworkRow,
+    TrainedNetworkRow,
+)
+from attnlab.linear.training.full_networks import RECIPES, recipe_of
+from attnlab.linear.weights.full import FILE, GROWN_FROM, full_networks, write_full
 
 
 def record_of(row: TrainedNetworkRow, steps: int, device: str) -> dict[str, Any]:
@@ -42,6 +48,19 @@ def record_of(row: TrainedNetworkRow, steps: int, device: str) -> dict[str, Any]
     }
 
 
+def named(row: TrainedNetworkRow, config: FullTraining) -> tuple[str, str, int]:
+    """The name of a network in its cell and in the file, and its steps.
+
+    The name in the file is empty for a grown network of one layer: that is where growth begins.
+    """
+    if not isinstance(row, GrownNetworkRow):
+        name = f"{config.recipe}/{row.noise}/{config.depth}/{row.start}"
+        return f"{row.noise}/{row.start}", name, config.steps
+    name = f"{config.recipe}/{row.noise}/{row.layers}/{GROWN_FROM + row.start}"
+    place = f"{row.noise}/{row.layers}/{row.start}"
+    return place, name if row.layers > 1 else "", row.layers * config.steps
+
+
 def pack(store: Store, cells: list[Cell], target: Path, device: str | None = None) -> int:
     """Add the networks of the cells that the store has; returns how many there were.
 
@@ -59,14 +78,20 @@ def pack(store: Store, cells: list[Cell], target: Path, device: str | None = Non
             continue
         config, where = cell.config, trained_on(cell)
         for row in rows:
-            name = f"{config.recipe}/{row.noise}/{config.depth}/{row.start}"
+            place, name, steps = named(row, config)
+            if not name:
+                continue
             for part in "PQ":
-                matrices[f"{name}/{part}"] = weights[f"{row.noise}/{row.start}/{part}"][:, 0]
-            records[name] = record_of(row, config.steps, where)
-        recipe = asdict(replace(recipe_of(config.recipe), batch=config.batch))
-        about["recipes"] = {**about.get("recipes", {}), config.recipe: recipe}
+                matrices[f"{name}/{part}"] = weights[f"{place}/{part}"][:, 0]
+            records[name] = record_of(row, steps, where)
+            count += 1
+        kind = "grown" if isinstance(config, FullGrowth) else config.recipe
+        recipe = RECIPES["grown"] if kind == "grown" else recipe_of(kind)
+        about["recipes"] = {
+            **about.get("recipes", {}),
+            kind: asdict(replace(recipe, batch=config.batch)),
+        }
         about["problem"], about["held_out"] = {"d": config.d, "n": config.n}, config.held_out
-        count += len(rows)
     if not count:
         raise UserError(f"{store.root} must hold cells of the kind linear_full, got none.")
     write_full(target, matrices, records, about)
@@ -82,7 +107,10 @@ def main(given: list[str] | None = None) -> int:
     options = parser.parse_args(given)
     try:
         store = Store(options.store, create=False)
-        cells = grids_full.trained("paper", options.seed)
+        cells = [
+            *grids_full.trained("paper", options.seed),
+            *grids_full.grown("paper", options.seed),
+        ]
         count = pack(store, cells, options.target, options.device)
     except AttnlabError as reason:
         print(f"pack_full_networks: {reason}", file=sys.stderr)

@@ -26,7 +26,7 @@ from attnlab.linear.study.questions_full import (
     ManyStarts,
 )
 from attnlab.linear.weights.diagonal import diagonal_networks
-from attnlab.linear.weights.full import FILE, full_networks, write_full
+from attnlab.linear.weights.full import FILE, GROWN_FROM, full_networks, write_full
 
 SMALL = {"noise": "uniform:2", "d": 3, "n": 8, "sequences": 1024, "level_sequences": 64}
 TRAINED = FullTraining(
@@ -182,6 +182,21 @@ def test_what_a_store_has_is_packed_and_the_rest_of_the_file_stays(trained, tmp_
     assert np.array_equal(held.weights("uniform:2", 2, 1).P, kept)
 
 
+def test_grown_networks_are_packed_after_the_random_starts_and_without_their_first_layer(tmp_path):
+    cell = full_growth(FullGrowth(**{**vars(TRAINED), "laws": "uniform:2"}))
+    store, target = Store(tmp_path / "store"), tmp_path / "full.safetensors"
+    done = compute(cell)
+    store.add(cell, done)
+    assert pack(store, [cell], target, "a card") == 2
+    held = full_networks.__wrapped__(target)
+    assert held.depths("uniform:2") == [2]
+    assert held.seeds("uniform:2", 2) == [GROWN_FROM, GROWN_FROM + 1]
+    assert [held.record("uniform:2", 2, seed)["steps"] for seed in (5, 6)] == [16, 16]
+    kept = decode_weights(done.weights)["uniform:2/2/1/Q"]
+    assert np.array_equal(held.weights("uniform:2", 2, 6).Q, kept)
+    assert held.about["recipes"]["grown"]["learning_rate"] == 1e-3
+
+
 def replace_steps(cell):
     """A cell that is planned and not in the store."""
     return full_training(replace(cell.config, steps=9))
@@ -250,6 +265,7 @@ def test_structure_has_one_row_per_matrix(shipped):
 @pytest.mark.skipif(not FILE.exists(), reason="no FULL networks ship")
 def test_the_table_of_digests_is_that_of_the_shipped_file():
     held = full_networks()
+    assert grids_full.STARTS == GROWN_FROM
     assert {law: held.digest(law) for law in grids_full.DIGESTS} == grids_full.DIGESTS
     assert set(grids_full.DIGESTS) == set(held.laws())
     others = {name.split("/")[0] for name in held.records} - {"clipped"}

@@ -65,7 +65,7 @@ def whole(rows: Iterable[FullLossRow], law: str) -> list[FullLossRow]:
 
 
 def ready(view: View, law: str, depth: int) -> bool:
-    """Whether a FULL network may refute: trained for the paper's steps, or as good as the paper's.
+    """Whether a FULL network may refute: trained long enough, or as good as the paper's.
 
     As good is at most a quarter above the paper's loss, and without a heavy tail.
     """
@@ -96,13 +96,18 @@ def setting(rows: Sequence[FullLossRow], recipe: str = "clipped") -> results.Evi
         return results.AS_IN_PAPER
     return {
         "grade": "smaller setting",
-        "differs": results.clipped_adam([row.steps_trained for row in rows]),
+        "differs": results.clipped_adam(rows),
     }
 
 
 def enough(rows: Sequence[FullLossRow]) -> bool:
-    """Whether all networks were trained for as many steps as the paper's."""
-    return min((row.steps_trained for row in rows), default=0) >= results.PAPER_STEPS
+    """Whether all networks were trained for as many steps as the paper's, or were grown.
+
+    Every depth of a grown network has the steps of its recipe, after which its loss has settled.
+    """
+    return bool(rows) and all(
+        row.steps_trained >= results.PAPER_STEPS or results.is_grown(row) for row in rows
+    )
 
 
 def starts(view: View, recipe: str) -> dict[int, list[FullLossRow]]:

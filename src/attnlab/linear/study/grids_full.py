@@ -55,7 +55,7 @@ RECIPE_DIGESTS: dict[str, str] = {
     "printed-gd++": "a0c49dec28888c8a",
     "from-diag": "672dbfd904e3a792",
 }
-STARTS = 5
+STARTS = 5  # from random weights of all layers; the numbers from 5 on are of grown networks
 STEPS = 200_000  # the paper's
 LAW_BY_LAW = 5  # layers from which every law is a cell of its own, so that a processor can train it
 NEAR_DIAG = (4, 7), 70_000  # depths of FULL that starts near DIAG, and its steps

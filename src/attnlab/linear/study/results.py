@@ -24,6 +24,7 @@ from attnlab.linear.study.comparisons import clearly_positive as clearly_positiv
 from attnlab.linear.study.comparisons import difference as difference
 from attnlab.linear.study.comparisons import log_ratio as log_ratio
 from attnlab.linear.study.comparisons import margin as margin
+from attnlab.linear.study.questions_full import FullLossRow
 from attnlab.linear.study.table_1 import LAWS, SEQUENCES, paper_error
 from attnlab.linear.study.tails import STEADY as STEADY
 from attnlab.linear.study.tails import steady as steady
@@ -201,28 +202,43 @@ def trained_evidence(
 
     The steps of FULL are those of the networks of these depths, or of all.
     """
-    steps = [
-        row.steps_trained
+    rows = [
+        row
         for law in full_laws
         for row in rows_of(view, "FULL", law)
+        if row.sigma is None and row.read == row.layers
         if layers is None or row.layers in layers
     ]
     differs = DIFFERS[view.scale]
-    if steps:
-        differs += f"; FULL trained with {clipped_adam(steps)}"
+    if rows:
+        differs += f"; FULL trained with {clipped_adam(rows)}"
     return {"grade": "smaller setting", "differs": differs}
 
 
-def clipped_adam(steps: Sequence[int]) -> str:
+def is_grown(row: FullLossRow) -> bool:
+    """Whether a shipped FULL network was grown layer by layer: those after the random starts."""
+    return row.start >= grids_full.STARTS
+
+
+def clipped_adam(rows: Sequence[FullLossRow]) -> str:
     """How the recipe of the FULL networks that ship differs from the paper's.
 
-    See `attnlab.linear.training.full_networks`.
+    See `attnlab.linear.training.full_networks`, and `full_growth` for those that were grown.
     """
-    few, many = min(steps, default=0), max(steps, default=0)
-    if few >= PAPER_STEPS:
-        return CLIPPED
-    span = f"{few:,}" if few == many else f"{few:,} to {many:,}"
-    return f"{CLIPPED}, and {span} steps instead of {PAPER_STEPS:,}"
+    grown = [row for row in rows if is_grown(row)]
+    fewer = [row for row in rows if row not in grown and row.steps_trained < PAPER_STEPS]
+    found = CLIPPED
+    if fewer:
+        found += f", and {_steps(fewer)} instead of {PAPER_STEPS:,}"
+    if grown:
+        subject = "all" if len(grown) == len(rows) else f"{len(grown)} of {len(rows)} networks"
+        found += f", and {subject} grown layer by layer at the rate 0.001 in {_steps(grown)}"
+    return found
+
+
+def _steps(rows: Sequence[FullLossRow]) -> str:
+    few, *_, many = sorted(row.steps_trained for row in [*rows, *rows])
+    return f"{few:,} steps" if few == many else f"{few:,} to {many:,} steps"
 
 
 def decides(scale: Scale) -> str:

@@ -2,10 +2,11 @@
 
 Source of the problem: Vladymyrov et al. (arXiv 2402.14180), d = 10 and n = 20. The file holds P and
 Q under "<recipe>/<noise law>/<depth>/<seed>/P|Q" in float32, every seed that was trained, diverged
-ones included. The recipe "from-diag" has FULL networks that started near a trained DIAG network;
-all others started from random weights. Its metadata hold one record per network: the steps, the
-loss on fresh sequences of the training machine with its tail, and whether the network diverged
-there. `scripts/pack_full_networks.py` writes it.
+ones included. Of the recipe "clipped" the seeds from `GROWN_FROM` on were grown layer by layer, the
+others trained from random weights of all layers. The recipe "from-diag" has FULL networks that
+started near a trained DIAG network. The metadata hold one record per network: the steps, the loss
+on fresh sequences of the training machine with its tail, and whether the network diverged there.
+`scripts/pack_full_networks.py` writes it.
 """
 
 import hashlib
@@ -33,6 +34,7 @@ FILE = Path(__file__).parent / "linear_full.safetensors"
 FORMAT = "attnlab linear FULL, all entries free"
 TOKENS = 20  # of every context in training
 RECIPE = "clipped"  # the recipe of all laws and depths
+GROWN_FROM = 5  # the first seed of networks that were grown layer by layer
 
 
 @dataclass(frozen=True, repr=False)
