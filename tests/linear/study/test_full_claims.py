@@ -287,18 +287,19 @@ def test_full_far_above_the_papers_loss_does_not_show_that_it_differs_from_diag(
     assert entry_of("full-diag-uniform", ALIKE, far).verdict == "undecided at this scale"
 
 
-def test_a_ratio_that_the_papers_own_digits_allow_refutes_nothing():
+def test_a_ratio_that_the_papers_own_digits_allow_says_nothing():
     """.002 and .004 are printed on U(0,1) with five layers: a ratio from 1.4 to 3."""
 
-    def at(factor):
-        return losses(1 / factor, lambda c, r: whole(c, r) and c.noise == "uniform:1" and five(r))
-
-    def five(row):
-        return row.layers == 5
+    def at(factor, law="uniform:1"):
+        return losses(1 / factor, lambda c, r: whole(c, r) and c.noise == law and r.layers == 5)
 
     assert claims_full_diag.printed_ratio("uniform:1", 5) == pytest.approx(3)
-    assert entry_of("full-diag-uniform", ALIKE, at(1.6)).verdict == "undecided at this scale"
+    allowed = entry_of("full-diag-uniform", ALIKE, at(1.6))
+    assert allowed.verdict == "holds"
+    assert "the paper's digits allow U(0,1) L = 5 0.62" in allowed.note
     assert entry_of("full-diag-uniform", ALIKE, at(4.0)).verdict == "fails"
+    assert claims_full_diag.printed_ratio("uniform:5", 5) < claims_full_diag.comparable()
+    assert entry_of("full-diag-uniform", ALIKE, at(1.6, "uniform:5")).verdict == "fails"
 
 
 @pytest.mark.parametrize("claim_id", [each for each in OWN if each != "found-algorithm"])
