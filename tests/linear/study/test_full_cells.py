@@ -13,7 +13,7 @@ from attnlab.lab.provenance import RunLog
 from attnlab.lab.store import Store
 from attnlab.lab.task import attempt
 from attnlab.lab.watch import Watch
-from attnlab.linear.study import compute_full, grids, grids_full
+from attnlab.linear.study import compute_full, compute_full_training, grids, grids_full
 from attnlab.linear.study.cells_full import full_growth, full_training
 from attnlab.linear.study.full_results import rank_two_by_chance
 from attnlab.linear.study.questions_full import (
@@ -96,7 +96,7 @@ def test_a_growth_that_is_stopped_at_every_depth_has_the_same_bytes_and_keeps_ev
     assert "stopped at step 12 of 16" in sittings[1].error
     resumed = attempt(cell, Watch(tmp_path))
     assert (resumed.part, resumed.weights) == (whole.part, whole.weights)
-    assert [row.loss for row in compute_full.growth(replace(config, depth=1)).rows] == [
+    assert [row.loss for row in compute_full_training.growth(replace(config, depth=1)).rows] == [
         row.loss for row in rows[:2]
     ]
 
@@ -115,7 +115,7 @@ def test_full_starts_near_the_shipped_diag_network():
     assert all(np.abs(each - wanted).max() < 0.05 * np.abs(wanted).max() for each in S)
     assert not np.array_equal(*S)
     with pytest.raises(UserError, match=r"^d and n must be 10 and 20, those of the shipped DIAG"):
-        compute_full.training(replace(config, d=3))
+        compute_full_training.training(replace(config, d=3))
 
 
 @pytest.mark.parametrize(

@@ -27,15 +27,15 @@ Training = TypeVar("Training", bound=FullTraining)
 
 
 def run_training(config: FullTraining) -> Outcome[TrainedNetworkRow]:
-    from attnlab.linear.study import compute_full
+    from attnlab.linear.study import compute_full_training
 
-    return compute_full.training(config)
+    return compute_full_training.training(config)
 
 
 def run_growth(config: FullGrowth) -> Outcome[GrownNetworkRow]:
-    from attnlab.linear.study import compute_full
+    from attnlab.linear.study import compute_full_training
 
-    return compute_full.growth(config)
+    return compute_full_training.growth(config)
 
 
 def run_evaluation(config: FullEvaluation) -> Outcome[FullLossRow]:

@@ -1,11 +1,11 @@
 """Questions about FULL networks: training them, evaluating the shipped ones, and their weights.
 
-FULL has all entries of P and Q free and is trained by Adam from random weights
-(`attnlab.linear.training.full_networks`). A training cell has one depth and any number of noise
-laws: a GPU trains fifty shallow networks in little more than the time of ten, and a processor takes
-the deep ones law by law. Its weights ship
-(`scripts/pack_full_networks.py`), and the shipped ones are evaluated by cells of their own. They
-are answered in `compute_full`.
+FULL has all entries of P and Q free and is trained by Adam, from random weights of all layers
+(`attnlab.linear.training.full_networks`) or layer by layer (`full_growth`). A training cell has one
+depth and any number of noise laws, since a GPU trains fifty shallow networks in little more than
+the time of ten; a growth has all depths of one law. The weights ship
+(`scripts/pack_full_networks.py`), and the shipped networks are evaluated by cells of their own. The
+questions are answered in `compute_full_training` and `compute_full`.
 """
 
 from __future__ import annotations
