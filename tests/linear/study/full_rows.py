@@ -8,6 +8,7 @@ from attnlab.linear.study import grids, grids_full
 from attnlab.linear.study.questions_ablation import LEVELS, AblationRow
 from attnlab.linear.study.questions_full import (
     FullEvaluation,
+    FullGrowth,
     FullLossRow,
     GrownNetworkRow,
     StartRow,
@@ -38,12 +39,30 @@ def _rows(network: Callable, config, depths, starts, steps, model="FULL") -> lis
     ]
 
 
+GROWN = 0.9  # loss of a grown network, in units of one from random weights of all layers
+
+
+def _grown(network: Callable, config) -> list[FullLossRow]:
+    """Five networks of every depth from two to seven, numbered after the random starts."""
+    return [
+        replace(
+            row,
+            start=grids_full.STARTS + row.start,
+            selection=row.selection + grids_full.STARTS,
+            loss=row.loss * (GROWN if row.sigma is None else 1),
+            steps_trained=row.layers * FullGrowth().steps,
+        )
+        for row in _rows(network, config, range(2, 8), grids_full.STARTS, 0)
+    ]
+
+
 def _evaluation(network: Callable, config) -> list[FullLossRow]:
     starts = 5 if config.networks == "every" else 1
     if config.recipe == "clipped":
         depths: Sequence[int] = range(1, 9 if is_deep(config) else 8)
-    else:
-        depths = (7,) if config.recipe == "from-diag" else (4,)
+        scratch = _rows(network, config, depths, starts, grids_full.STEPS)
+        return scratch + (_grown(network, config) if starts > 1 else [])
+    depths = (7,) if config.recipe == "from-diag" else (4,)
     model = {"printed-gd++": "GD++", "printed-diag": "DIAG"}.get(config.recipe, "FULL")
     return _rows(network, config, depths, starts, grids_full.STEPS, model)
 
@@ -131,7 +150,7 @@ def makers(network: Callable) -> dict[str, Callable]:
         "linear_full": partial(_training, network),
         "linear_full_growth": partial(_growth, network),
         "linear_full_evaluation": partial(_evaluation, network),
-        "linear_full_structure": lambda config: _structure(range(1, 8), 5),
+        "linear_full_structure": lambda config: _structure(range(1, 8), 2 * grids_full.STARTS),
         "linear_full_starts": _many_starts,
         "linear_ablation": _ablation,
     }

@@ -11,6 +11,7 @@ from attnlab.linear.study.table_1 import PAPER, UNIFORM
 from attnlab.linear.training.starting_points import ABSENT
 from tests.lab.statement_checks import check_evidence
 from tests.linear.study import rows as invented_rows
+from tests.linear.study.full_rows import GROWN
 
 OWN = (
     "found-algorithm",
@@ -30,6 +31,7 @@ OWN = (
     "figure-7-full",
     "figure-7-full-decline",
     "axis-beats-full",
+    "full-grown",
     "later-layers-not-diagonal",
     "full-is-not-diag",
 )
@@ -192,7 +194,18 @@ def together(by):
     )
 
 
+def grown(by):
+    """Grown networks above those from random weights of all layers."""
+
+    def change(config, row):
+        hit = config.recipe == "clipped" and row.start >= grids_full.STARTS and whole(config, row)
+        return {"loss": (1 + by) / GROWN * row.loss} if hit else {}
+
+    return "full_evaluation", change
+
+
 BROKEN = {
+    "full-grown": grown,
     "found-algorithm": algorithm,
     "found-algorithm-together": together,
     "table-1-full": table,

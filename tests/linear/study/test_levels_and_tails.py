@@ -55,7 +55,7 @@ def test_only_starts_as_good_as_the_papers_say_something_about_untrained_levels(
 
     entry = entry_of("two-levels-diag-untrained", ("full_evaluation", poor))
     assert entry.verdict == "holds"
-    assert "4 starts of FULL" in str(entry.measured)
+    assert "9 starts of FULL" in str(entry.measured)
     few = fields("full_evaluation", lambda c, r: r.start > 0 and whole(c, r), loss=0.02)
     assert entry_of("two-levels-diag-untrained", few).verdict == UNDECIDED
 
@@ -108,9 +108,9 @@ def test_roughness_is_judged_at_the_deepest_network_without_a_heavy_tail():
     whole, without = (
         entry_of("three-levels-rough", *changes) for changes in ((), [("full_evaluation", tail)])
     )
-    assert "with 7 layers: 3 of FULL" in whole.measured
+    assert "with 7 layers: 7 of FULL" in whole.measured
     assert "instead of 7" not in whole.differs
-    assert "with 6 layers: 3 of FULL" in without.measured
+    assert "with 6 layers: 7 of FULL" in without.measured
     assert without.differs.startswith("6 layers instead of 7")
 
 

@@ -72,12 +72,14 @@ class Figure4:
 def figure_4(view: View) -> Figure4 | None:
     """The twenty starts where they are stored, and else those that ship.
 
-    None where the best start is not as good as the paper's, or fewer than two are.
+    None where the best start is not as good as the paper's, or fewer than two are. Networks that
+    were grown layer by layer are not among them.
     """
     law, layers = grids_full.HEAT_MAP
-    shipped = full_results.best_rows(view, law).get(layers)
-    if shipped is None:
+    held = full_results.every_start(view, law, grown=False).get(layers)
+    if not held:
         return None
+    shipped = full_results.best(held)
     many = full_results.many_starts(view)
     if many:
         rows: Sequence[StructureRow] = [each for each in many if full_results.as_good(each, law)]
@@ -85,10 +87,11 @@ def figure_4(view: View) -> Figure4 | None:
         best = next((each.start for each in many if each.best), None)
     else:
         known = results.networks(view, "FULL", law, layers)
-        losses = {start: loss for start, (loss, _) in known.items()}
+        losses = {n: loss for n, (loss, _) in known.items() if n < grids_full.STARTS}
         limit = (1 + LARGEST) * PAPER["FULL", layers, law]
         poor = [s for s, x in losses.items() if not results.steady(x) or x.value > limit]
-        every = full_results.structure(view, law, layers)
+        shapes = full_results.structure(view, law, layers)
+        every = [row for row in shapes if row.start < grids_full.STARTS]
         rows = [each for each in every if each.steady and each.start not in poor]
         best = shipped.start
     starts = {each.start for each in rows}

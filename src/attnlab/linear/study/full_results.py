@@ -47,6 +47,16 @@ def best_rows(view: View, law: str) -> dict[int, FullLossRow]:
     return {row.layers: row for row in whole(results.rows_of(view, "FULL", law), law)}
 
 
+def every_start(view: View, law: str, *, grown: bool) -> dict[int, list[FullLossRow]]:
+    """The rows of whole networks by depth: grown layer by layer, or from random weights of all."""
+    found: dict[int, list[FullLossRow]] = {}
+    for cell in grids_full.shipped(law, view.scale, view.seed):
+        for row in whole(view.rows(cell), law):
+            if results.is_grown(row) == grown:
+                found.setdefault(row.layers, []).append(row)
+    return found
+
+
 def whole(rows: Iterable[FullLossRow], law: str) -> list[FullLossRow]:
     """The rows of whole networks on their law, marked as not steady where a level has a tail."""
     found: list[FullLossRow] = []

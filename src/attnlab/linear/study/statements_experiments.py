@@ -362,6 +362,7 @@ APPENDIX = (
         ("table-1-full",),
         (
             "full-paper-recipe",
+            "full-grown",
             "full-from-diag",
             "table-1-axis",
             "axis-beats-papers-full",
