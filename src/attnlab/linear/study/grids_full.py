@@ -37,16 +37,16 @@ from attnlab.linear.study.questions_full import (
 from attnlab.linear.study.table_1 import DEPTHS, LAWS
 
 DIGESTS = {
-    "uniform:0": "b4c0cb4a858861f8",
-    "uniform:1": "809f4aad050cc3d8",
-    "uniform:2": "af5c4bca091d53ad",
-    "uniform:3": "ad2a581cdbe268f6",
-    "uniform:4": "4be8cc481ed4081f",
-    "uniform:5": "d499ff0dae699a10",
-    "uniform:6": "bd528bb0266cd64f",
-    "uniform:7": "90c05eec2a811349",
-    "categorical:1,3": "459b1bc8b7903ba1",
-    "categorical:1,3,5": "8a58e49aa37046e5",
+    "uniform:0": "41eb4e96d9c484aa",
+    "uniform:1": "4046882e49cdde64",
+    "uniform:2": "479100bd277fdfbc",
+    "uniform:3": "4b8506d50953a803",
+    "uniform:4": "f9492c1fe09d0f5b",
+    "uniform:5": "74c492a89daca02b",
+    "uniform:6": "6f57dd818e994bb8",
+    "uniform:7": "f19212a64c41ebd2",
+    "categorical:1,3": "f1814a9db658060f",
+    "categorical:1,3,5": "f91c94d14ddc8206",
 }
 # Of the networks on U(0,5) that other recipes than the one of all laws and depths trained.
 RECIPE_DIGESTS: dict[str, str] = {
