@@ -39,7 +39,8 @@ def _rows(network: Callable, config, depths, starts, steps, model="FULL") -> lis
     ]
 
 
-GROWN = 0.9  # loss of a grown network, in units of one from random weights of all layers
+# The loss of a grown network by depth, in units of one from random weights of all layers.
+GROWN = {2: 0.9, 3: 0.9, 4: 0.9, 5: 0.9, 6: 1.1, 7: 1.1}
 
 
 def _grown(network: Callable, config) -> list[FullLossRow]:
@@ -49,7 +50,7 @@ def _grown(network: Callable, config) -> list[FullLossRow]:
             row,
             start=grids_full.STARTS + row.start,
             selection=row.selection + grids_full.STARTS,
-            loss=row.loss * (GROWN if row.sigma is None else 1),
+            loss=row.loss * (GROWN[row.layers] if row.sigma is None else 1),
             steps_trained=row.layers * FullGrowth().steps,
         )
         for row in _rows(network, config, range(2, 8), grids_full.STARTS, 0)

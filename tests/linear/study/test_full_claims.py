@@ -199,7 +199,7 @@ def grown(by):
 
     def change(config, row):
         hit = config.recipe == "clipped" and row.start >= grids_full.STARTS and whole(config, row)
-        return {"loss": (1 + by) / GROWN * row.loss} if hit else {}
+        return {"loss": (1 + by) / GROWN[row.layers] * row.loss} if hit else {}
 
     return "full_evaluation", change
 

@@ -24,6 +24,8 @@ from attnlab.stats import Estimate, student_threshold
 MODELS = ("FULL", "DIAG")
 TWICE = math.log(2)  # of the log roughness: a profile with twice the roughness is less smooth
 STARTS_LEVEL = 0.05  # of Student's law
+# For the law of Student; two starts of FULL, which differ more than those of DIAG, decide nothing.
+NEEDED = {"FULL": 3, "DIAG": FEWEST}
 
 
 def _missing(view: View, law: str) -> Judgement | None:
@@ -115,20 +117,21 @@ def _over_starts(found: Sequence[Estimate]) -> Estimate:
 
 
 def _rough(view: View) -> Judgement:
-    """At the largest depth of which two networks of each model are as good as the paper's."""
+    """At the largest depth with enough networks that are as good as the paper's (`NEEDED`)."""
     if waits := _missing(view, grids.THREE):
         return waits
     single: list[str] = []
     for depth in range(grids.DEEPEST, 1, -1):
         found = {model: _log_roughness(view, model, depth) for model in MODELS}
-        if all(len(each) >= FEWEST for each in found.values()):
+        if all(len(found[model]) >= NEEDED[model] for model in MODELS):
             break
         if all(found.values()):
             ranges = ", ".join(f"{model} {_range(each)}" for model, each in found.items())
             single.append(f"{depth} layers {ranges}")
     else:
         scale = "standard" if view.scale == "quick" else "paper"
-        return results.open_until(f"fewer than {FEWEST} starts as good as the paper's", scale)
+        few = f"fewer than {NEEDED['FULL']} starts of FULL as good as the paper's"
+        return results.open_until(few, scale)
     full, diag = (_over_starts(list(found[model].values())) for model in MODELS)
     gap, error = results.difference(full, diag)
     verdict: Verdict = UNDECIDED
@@ -146,7 +149,7 @@ def _rough(view: View) -> Judgement:
         "between 1 and 5, without the part that sampling adds; a log ratio above 0 by Student's "
         f"law of the starts, level {STARTS_LEVEL:g}, and the error of the sequences",
         "Networks within a quarter of the paper's loss and without a heavy tail between 1 and 5; "
-        f"depths with a single one of a model: {results.listed(single)}."
+        f"deeper ones with fewer than {NEEDED['FULL']} of FULL: {results.listed(single)}."
         + (f" {full_results.left_open(view)}" if verdict == UNDECIDED else ""),
         **evidence,
         resolution=Resolution(error, TWICE, "of the log ratio of roughness"),
