@@ -55,6 +55,19 @@ def test_every_figure_is_drawn(visit, site):
     assert "Not drawn" in page.locator("#figure-never").inner_text()
 
 
+def test_what_an_address_points_at_stays_in_view_while_figures_are_drawn(visit, site):
+    page = visit(site + "garden.html#figure-waves", viewport={"width": 1000, "height": 500})
+    page.wait_for_selector("html[data-charts=drawn]")
+    top = "document.getElementById('figure-waves').getBoundingClientRect().top"
+    # Figures above it are higher or lower than their pictures, which would move it.
+    assert 0 <= page.evaluate(top) < 250
+    page.keyboard.press("Home")  # and a reader who moves on is not brought back
+    page.wait_for_function("window.scrollY === 0")
+    page.evaluate("window.dispatchEvent(new Event('resize'))")
+    page.wait_for_timeout(400)
+    assert page.evaluate("window.scrollY") == 0
+
+
 def test_every_link_is_alive(visit, site, report):
     page = visit(site + "index.html")
     seen = set()

@@ -14,6 +14,22 @@
       width: 0,
     }));
 
+  // Charts are not as high as the pictures that they replace. What an address points at stays in
+  // view until the reader moves on.
+  let aim = null;
+  function follow() {
+    if (aim) aim.scrollIntoView({ behavior: "instant", block: "start" });
+  }
+  function takeAim() {
+    aim = document.getElementById(decodeURIComponent(window.location.hash.slice(1)));
+    follow();
+  }
+  ["wheel", "touchmove", "keydown", "pointerdown"].forEach((moved) => {
+    window.addEventListener(moved, () => (aim = null), { passive: true });
+  });
+  window.addEventListener("hashchange", takeAim);
+  takeAim();
+
   // A figure in a part that is folded away is drawn when that is opened.
   const folded = (item) => item.figure.closest("details:not([open])") !== null;
 
@@ -29,6 +45,7 @@
       item.chart.replaceChildren(target);
       item.figure.classList.add("drawn");
       item.figure.dataset.scheme = dark.matches ? "dark" : "light";
+      follow();
     } catch (reason) {
       item.figure.classList.add("broken");
       item.chart.hidden = true;
