@@ -8,12 +8,14 @@ import pytest
 from scripts.pack_full_networks import main, pack
 
 from attnlab.errors import UserError
+from attnlab.lab.network_names import find_network, stored_weights
 from attnlab.lab.part import compute, decode, decode_weights
 from attnlab.lab.provenance import RunLog
 from attnlab.lab.store import Store
 from attnlab.lab.task import attempt
 from attnlab.lab.watch import Watch
-from attnlab.linear.study import compute_full, compute_full_training, grids, grids_full
+from attnlab.linear.models.network import load
+from attnlab.linear.study import compute_full, compute_full_training, grids, grids_full, study
 from attnlab.linear.study.cells_full import full_growth, full_training
 from attnlab.linear.study.full_results import rank_two_by_chance
 from attnlab.linear.study.questions_full import (
@@ -195,6 +197,27 @@ def test_grown_networks_are_packed_after_the_random_starts_and_without_their_fir
     kept = decode_weights(done.weights)["uniform:2/2/1/Q"]
     assert np.array_equal(held.weights("uniform:2", 2, 6).Q, kept)
     assert held.about["recipes"]["grown"]["learning_rate"] == 1e-3
+
+
+@pytest.mark.parametrize(
+    ("cell", "names", "layers"),
+    [
+        (full_growth(FullGrowth(**{**vars(TRAINED), "laws": "uniform:2"})),
+         ["1/0", "1/1", "2/0", "2/1"], 2),
+        (full_training(replace(TRAINED, laws="uniform:2", depth=1)), ["0", "1"], 1),
+    ],
+    ids=["grown", "random"],
+)  # fmt: skip
+def test_every_network_of_a_stored_cell_can_be_opened(cell, names, layers, tmp_path):
+    store, done = Store(tmp_path / "store"), compute(cell)
+    store.add(cell, done)
+    (held,) = stored_weights(store, [study])
+    assert [each.name for each in held.networks] == [f"uniform-2/{name}" for name in names]
+    find_network(cell.key, [study], store).save(tmp_path / "last")
+    network = load(tmp_path / "last")
+    assert (network.family, network.depth, network.problem.d) == ("FULL", layers, 3)
+    place = ("uniform:2/2/1" if layers == 2 else "uniform:2/1") + "/P"
+    assert np.array_equal(network.weights.P, decode_weights(done.weights)[place])
 
 
 def replace_steps(cell):

@@ -3,7 +3,8 @@
 Shipped are "linear/axis/<law>/<depth>", the best run, "linear/axis/<law>/<depth>/<run>", the same
 for "linear/full" with the seeds of its starts, "linear/diag/<law>/<depth>", "linear/gd++/...", and
 the regressor's "linear/regressor/d<d>-n<n>". A law is written with a dash: uniform-5. A training
-cell stores one network per depth.
+cell stores one network per depth, one of FULL those of every start: "uniform-5/<start>", or
+"uniform-5/<depth>/<start>" where they were grown.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class LinearNetworks:
     def stored(
         self, kind: str, config: Mapping[str, Any], weights: Mapping[str, Tensor]
     ) -> Sequence[NamedNetwork]:
-        """The networks of a training cell, one per depth, the deepest last."""
+        """The networks of a training cell, by depth and start, the deepest last."""
+        if kind in ("linear_full", "linear_full_growth"):
+            return _stored_full(kind, config, weights)
         axis = kind == "linear_axis_training"
         family = "AXIS" if axis else FAMILIES.get(str(config.get("family")))
         depths = sorted({int(n.split("/")[0]) for n in weights if n.split("/")[0].isdigit()})
@@ -64,6 +67,33 @@ class LinearNetworks:
             )
             for depth in depths
         ]
+
+
+def _stored_full(
+    kind: str, config: Mapping[str, Any], weights: Mapping[str, Tensor]
+) -> list[NamedNetwork]:
+    """The networks of a cell that trains FULL, whose P is stored as "<place>/P"."""
+
+    def saved(place: str, law: str, path: Path) -> None:
+        from attnlab.linear.models.files import save_linear
+        from attnlab.linear.models.weights import FullWeights
+
+        matrices = FullWeights(*(weights[f"{place}/{part}"].block() for part in "PQ"))
+        about = {"noise": law, "d": config["d"], "n": config["n"], "trained_as": "FULL"}
+        save_linear(path, matrices, cell=kind, **about)
+
+    found = []
+    for place in sorted({name.rpartition("/")[0] for name in weights}):
+        law, *depth, start = place.split("/")
+        layers = _layers(int(depth[0]) if depth else config["depth"])
+        found.append(
+            NamedNetwork(
+                place.replace(":", "-"),
+                f"FULL, {layers}, noise {law}, d = {config['d']}, n = {config['n']}, start {start}",
+                lambda path, place=place, law=law: saved(place, law, path),
+            )
+        )
+    return found
 
 
 def _axis() -> list[NamedNetwork]:
