@@ -237,7 +237,8 @@ def clipped_adam(rows: Sequence[FullLossRow]) -> str:
 
 
 def _steps(rows: Sequence[FullLossRow]) -> str:
-    few, *_, many = sorted(row.steps_trained for row in [*rows, *rows])
+    counts = [row.steps_trained for row in rows]
+    few, many = min(counts), max(counts)
     return f"{few:,} steps" if few == many else f"{few:,} to {many:,} steps"
 
 

@@ -18,8 +18,7 @@ from attnlab.errors import Stopped
 from attnlab.linear.models.weights import FullWeights
 from attnlab.linear.noise import NoiseLaw
 from attnlab.linear.problem import NoisyRegression
-from attnlab.linear.training.full_networks import FullRecipe, starting_keys, train_full
-from attnlab.linear.training.recipes import small_random
+from attnlab.linear.training.full_networks import FullRecipe, start, train_full
 from attnlab.training.outcome import Trained
 
 
@@ -31,8 +30,7 @@ def with_new_layer(
     The entries depend on the law, the seed and the depth, and not on what else is trained.
     """
     depth = 1 if shallower is None else shallower.P.shape[1] + 1
-    keys = jnp.concatenate([starting_keys(law.name, seeds, depth) for law in laws])
-    layer = small_random("full", keys, 1, d, scale=scale, dtype=jnp.float32)
+    layer = start(laws, seeds, depth, d, scale, layers=1)
     if shallower is None:
         return layer
     return jax.tree.map(

@@ -94,13 +94,22 @@ def recipe_of(name: str) -> FullRecipe:
     return RECIPES["printed" if name.startswith("printed") else "clipped"]
 
 
-def start(laws: Sequence[NoiseLaw], seeds: int, depth: int, d: int, scale: float) -> FullWeights:
+def start(
+    laws: Sequence[NoiseLaw],
+    seeds: int,
+    depth: int,
+    d: int,
+    scale: float,
+    layers: int | None = None,
+) -> FullWeights:
     """The random weights of every law and seed, the seeds of one law next to each other.
 
     They depend on the law, the seed and the depth, and not on what else is trained with them.
+    There are `depth` layers of them, or as many as `layers` says.
     """
     keys = jnp.concatenate([starting_keys(law.name, seeds, depth) for law in laws])
-    return small_random("full", keys, depth, d, scale=scale, dtype=np.float32)
+    count = depth if layers is None else layers
+    return small_random("full", keys, count, d, scale=scale, dtype=np.float32)
 
 
 def starting_keys(name: str, seeds: int, depth: int) -> Array:
