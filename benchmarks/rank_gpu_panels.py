@@ -10,18 +10,20 @@ encodings. A beginning such as `N256` names all that begin so; without names all
 `tune` times attention on 256 points alone for several divisions of its work, and `plain` runs the
 panels without the kernels at the end. For every panel the attention of two sequences is compared
 with plain float32; then come the time of a training step, the least time that its operations, bytes
-and exponentials take at the card's printed rates, the share of that which is reached, memory, and
-the hours of the panel's training. What does not compile is one line, and the rest goes on. Without
+and exponentials take at the card's printed rates, the share of that which is reached, the share at
+the rates of a large product and a copy in the same run, memory, and the hours of the panel's
+training. What does not compile is one line, and the rest goes on. Without
 a GPU the sizes are tiny and the kernels are interpreted, to try the file.
 """
 
 import dataclasses
+import functools
 import os
 import statistics
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 sys.path.insert(0, "src")
 
@@ -47,7 +49,24 @@ WIDTHS, LENGTHS, DEPTHS = ((8, 64), (256, 64, 4), (1, 3, 5)) if ON_GPU else ((2,
 ENCODED = [(encoding, layers) for encoding in ("additive", "concatenated") for layers in (1, 3)]
 WORKERS = max(2, os.cpu_count() or 2)
 # An H200's printed rates: bfloat16 products without the losses of power, memory, exponentials.
-RATE, BANDWIDTH, EXPONENTIALS = 790e12, 4.8e12, 132 * 16 * 1.98e9
+EXPONENTIALS = 132 * 16 * 1.98e9
+
+
+class Rates(NamedTuple):
+    """Operations in bfloat16 and bytes per second."""
+
+    operations: float
+    moved: float
+
+
+PRINTED = Rates(790e12, 4.8e12)
+
+
+@functools.cache
+def measured_rates() -> Rates:
+    """Those of a large product and of a copy on this device."""
+    speed, bandwidth = rank_gpu.rates(*((8192, 1 << 29) if ON_GPU else (256, 1 << 16)))
+    return Rates(speed["bfloat16"], bandwidth)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +115,7 @@ def line(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
-def floor_of(panel: Panel) -> tuple[float, float, float]:
+def floor_of(panel: Panel, rates: Rates = PRINTED) -> tuple[float, float, float]:
     """(least seconds, operations, exponentials) of one step of the population.
 
     Every product takes the longer of its operations and its bytes, attention also the time of one
@@ -105,15 +124,15 @@ def floor_of(panel: Panel) -> tuple[float, float, float]:
     shape, n = panel.shape, panel.n
     pairs = float(SEEDS * BATCH * shape.heads * n * n)
     counted = rank_gpu.products(shape, BATCH, n)
-    seconds = sum(map(least, counted))
+    seconds = sum(least(item, rates) for item in counted)
     for item in rank_gpu.inside_heads(shape, BATCH, n):
-        seconds += shape.layers * max(0.0, pairs / EXPONENTIALS - least(item))
+        seconds += shape.layers * max(0.0, pairs / EXPONENTIALS - least(item, rates))
     return seconds, SEEDS * sum(a for a, _ in counted), 2 * shape.layers * pairs
 
 
-def least(item: tuple[float, float]) -> float:
+def least(item: tuple[float, float], rates: Rates) -> float:
     """Seconds of an item of all members, from its operations and bytes."""
-    return SEEDS * max(item[0] / RATE, item[1] / BANDWIDTH)
+    return SEEDS * max(item[0] / rates.operations, item[1] / rates.moved)
 
 
 def normal(seed: int, *size: int, dtype: Any = jnp.bfloat16):
@@ -244,9 +263,11 @@ def run_group(group: list[Panel], checked: bool = True) -> dict[Panel, float]:
             continue
         measured[panel] = each
         floor, operations, exponentials = floor_of(panel)
+        here = floor_of(panel, measured_rates())[0]
         say(
             f"{panel.name} {'kernels' if checked else 'plain'}: {each * 1e3:.2f} ms per step, "
-            f"floor {floor * 1e3:.2f} ms, share {floor / each:.0%}, {operations / 1e12:.2f} TFLOP, "
+            f"floor {floor * 1e3:.2f} ms, share {floor / each:.0%}, "
+            f"at the measured rates {here / each:.0%}, {operations / 1e12:.2f} TFLOP, "
             f"{exponentials / 1e9:.1f} G exponentials, {size:.1f} GB, loss {loss:.4f}, "
             f"{each * panel.steps / 3600:.1f} h"
         )
@@ -312,6 +333,8 @@ def tune() -> None:
 
 def main() -> None:
     say(f"{jax.devices()[0].device_kind}, jax {jax.__version__}, d={D} mlp={MLP} batch={BATCH}")
+    rates = measured_rates()
+    say(f"measured: {rates.operations / 1e12:.0f} TFLOP/s, copy {rates.moved / 1e9:.0f} GB/s")
     if not ON_GPU:
         row_encoder.chosen = lambda shape, X: row_encoder.serves(shape, *X.shape[:2])
     parts = [name for name in NAMED if name in ("tune", "plain")]

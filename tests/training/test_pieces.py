@@ -33,7 +33,7 @@ def rolled(monkeypatch, seed):
 
 
 def whole_chunks(monkeypatch):
-    """Train as on a GPU: a chunk is one program."""
+    """Train as on a GPU where a member has diverged: a chunk is one program."""
     begin = pieces.Chunks.__init__
 
     def whole(self, *given):
@@ -41,6 +41,7 @@ def whole_chunks(monkeypatch):
         self._whole = True
 
     monkeypatch.setattr(pieces.Chunks, "__init__", whole)
+    monkeypatch.setattr(pieces.Chunks, "_several", pieces.Chunks._guarded)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -49,6 +49,11 @@ class History:
         """Whether any member still trains."""
         return bool(self.arrays["active"].any())
 
+    @property
+    def diverged(self) -> bool:
+        """Whether any member has been restored or stopped."""
+        return any(event.action != "skipped" for event in self.events)
+
     def record(self, report: Report, stop: int) -> None:
         """Add the report of the chunk that ended at the step `stop`."""
         done = self.chunks

@@ -2,7 +2,8 @@
 
 Everything here is written for one member and traced; the runner in `population` adds the leading
 axis. A member that diverges goes back to its last kept state with a smaller learning rate, inside
-of the compiled chunk, and the trace records what was done.
+of the compiled chunk, and the trace records what was done. Where nobody diverges a chunk has the
+same result without the kept state at hand (`unguarded`), which a GPU would read at every step.
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +14,15 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from attnlab.training.guard import Controls
 from attnlab.training.program import Clock, MemberFunctions
-from attnlab.training.updates import averaged, clipped, exceeds, running_mean, select, square_norm
+from attnlab.training.updates import (
+    averaged,
+    clipped,
+    exceeds,
+    moderate,
+    running_mean,
+    select,
+    square_norm,
+)
 
 NOTHING, SKIPPED, RESTORED, STOPPED = range(4)
 
@@ -121,6 +130,44 @@ def chunk(
     return conclude(functions, length, state, memory, trace, member, controls, clock)
 
 
+def unguarded(
+    functions: MemberFunctions,
+    length: int,
+    state: State,
+    memory: Memory,
+    member: Any,
+    key: Any,
+    controls: Controls,
+    clock: Clock,
+) -> tuple[State, Memory, Report, Bool[Array, ""]]:
+    """A chunk that supposes that no update is skipped and no state restored before its end.
+
+    The last value says where that is in doubt: a loss was wild, or a number is so large that the
+    square of a gradient may have overflowed. Such a chunk is to be computed again by `chunk`.
+    """
+    steps = clock.start + jnp.arange(length + 1, dtype=jnp.int32)
+
+    def one(carried: tuple[State, Array], step: Array) -> tuple[tuple[State, Array], Array]:
+        state, doubt = carried
+        live = (step < clock.stop) & state.active
+        found = _proposed(functions, state, member, key, controls, clock, step)
+        after = state._replace(
+            now=select(live, found.point, state.now),
+            lowest=jnp.where(live, found.lowest, state.lowest),
+        )
+        return (after, doubt | (live & found.wild)), found.loss
+
+    nothing = jnp.zeros((), jnp.bool_)
+    (after, doubt), losses = jax.lax.scan(one, (state, nothing), steps)
+    doubt |= ~moderate(after.now)
+    quiet = jnp.full(length + 1, NOTHING, jnp.int32)
+    trace = Trace(losses, quiet, jnp.broadcast_to(state.factor, losses.shape))
+    after, memory, report = conclude(
+        functions, length, after, memory, trace, member, controls, clock
+    )
+    return after, memory, report, doubt
+
+
 def piece(
     functions: MemberFunctions,
     state: State,
@@ -171,6 +218,48 @@ def conclude(
     return state, memory, Report(loss, score, kept_step, state.active, trace)
 
 
+class _Proposal(NamedTuple):
+    """What a step would do, and what decides whether it is done."""
+
+    loss: Float[Array, ""]
+    point: Point
+    lowest: Float[Array, ""]
+    wild: Bool[Array, ""]
+    square: Float[Array, ""]  # of the gradient's norm; the update is finite where this is
+
+
+def _proposed(
+    functions: MemberFunctions,
+    state: State,
+    member: Any,
+    key: Any,
+    controls: Controls,
+    clock: Clock,
+    step: Array,
+) -> _Proposal:
+    now = state.now
+    loss, gradient = jax.value_and_grad(functions.loss)(now.params, clock.key(key, step), member)
+    running = running_mean(now.running, loss, controls.memory)
+    lowest = jnp.where(jnp.isfinite(state.lowest), state.lowest, loss)
+    wild = ~jnp.isfinite(loss) | exceeds(running, lowest, controls.limit, controls.slack)
+
+    # Moments and weights stay finite where this square is. It is known before the update, which
+    # would otherwise be written and read again before it could be chosen.
+    if functions.clips:
+        gradient, norm = clipped(gradient, controls.clip)
+        square = jnp.square(norm)
+    else:
+        square = square_norm(gradient)
+    update, optimiser = functions.transformation(member).update(gradient, now.optimiser, now.params)
+    rate = state.factor
+    if functions.rate is not None:
+        rate = rate * functions.rate(member, step.astype(loss.dtype))
+    params = jax.tree.map(lambda p, u: p + (rate * u).astype(p.dtype), now.params, update)
+    average = averaged(now.average, params, controls.decay, step)
+    point = Point(params, optimiser, average, running)
+    return _Proposal(loss, point, jnp.minimum(lowest, running), wild, square)
+
+
 def _step(
     functions: MemberFunctions,
     state: State,
@@ -183,34 +272,19 @@ def _step(
 ) -> tuple[State, Trace]:
     live = (step < clock.stop) & state.active
     now = state.now
-    loss, gradient = jax.value_and_grad(functions.loss)(now.params, clock.key(key, step), member)
-    running = running_mean(now.running, loss, controls.memory)
-    lowest = jnp.where(jnp.isfinite(state.lowest), state.lowest, loss)
-    wild = ~jnp.isfinite(loss) | exceeds(running, lowest, controls.limit, controls.slack)
-    diverged = live & wild
-
-    # Moments and weights stay finite where this square is. It is known before the update, which
-    # would otherwise be written and read again before it could be chosen.
-    if functions.clips:
-        gradient, norm = clipped(gradient, controls.clip)
-        finite = jnp.isfinite(jnp.square(norm))
-    else:
-        finite = jnp.isfinite(square_norm(gradient))
-    update, optimiser = functions.transformation(member).update(gradient, now.optimiser, now.params)
-    rate = state.factor
-    if functions.rate is not None:
-        rate = rate * functions.rate(member, step.astype(loss.dtype))
-    params = jax.tree.map(lambda p, u: p + (rate * u).astype(p.dtype), now.params, update)
-    moved = live & ~diverged & finite
-    average = averaged(now.average, params, controls.decay, step)
-    after = select(moved, Point(params, optimiser, average, running), now)
+    found = _proposed(functions, state, member, key, controls, clock, step)
+    finite = jnp.isfinite(found.square)
+    diverged, sound = live & found.wild, live & ~found.wild
+    after = select(sound & finite, found.point, now)
     # The loss of a skipped step counts: only its update is left out.
-    after = after._replace(running=jnp.where(live & ~diverged, running, now.running))
-    lowest = jnp.where(live & ~diverged, jnp.minimum(lowest, running), lowest)
-    state = state._replace(now=after, lowest=jnp.where(live, lowest, state.lowest))
+    after = after._replace(running=jnp.where(sound, found.point.running, now.running))
+    lowest = jnp.where(sound, found.lowest, state.lowest)
+    first = jnp.where(live & ~jnp.isfinite(state.lowest), found.loss, state.lowest)
+    lowest = jnp.where(diverged, first, lowest)
+    state = state._replace(now=after, lowest=lowest)
     state, action = _restore(state, kept, controls, diverged)
-    skipped = live & ~diverged & ~finite
-    return state, Trace(loss, jnp.where(skipped, SKIPPED, action), state.factor)
+    skipped = sound & ~finite
+    return state, Trace(found.loss, jnp.where(skipped, SKIPPED, action), state.factor)
 
 
 def _finish(

@@ -131,26 +131,28 @@ def train(
         at = Reached(int(tree.get("step", history.step)), *parts)
 
     while history.step < steps and history.active:
-        start, end = history.step, min(history.step + options.chunk, steps)
-        clock = Clock(*(np.int32(value) for value in (start, end, options.replay)))
-        at = chunks.advance(at, clock)
-        report = None
-        if at.report is not None:
-            report = jax.device_get(first(at.report, count))
+        clock = Clock(*(np.int32(value) for value in (history.step, steps, options.replay)))
+        at = chunks.advance(at, clock, history.diverged)
+        before, means = history.chunks, []
+        for report in jax.device_get([first(report, count) for report in at.reports]):
+            end = min(history.step + options.chunk, steps)
             history.record(report, end)
+            seen = report.loss[np.isfinite(report.loss)]
+            means.append((end, float(seen.mean()) if seen.size else math.inf))
         over = history.step == steps or not history.active
         stopping = not over and stop is not None and stop()
         if reached is not None:
             reached(at.step, steps)
-        if keeper is not None and (over or stopping or keeper.due(history.chunks)):
+        passed = range(before + 1, history.chunks + 1) or (before,)
+        if keeper is not None and (over or stopping or any(map(keeper.due, passed))):
             saved = _saved(at, key, history, count)
             if at.trace is not None:
                 saved |= _under_way(at.step, first(at.trace, count))
             notes = [event.record() for event in history.events]
             keeper.save(Snapshot.of(jax.device_get(saved), configuration, notes))
-        if progress is not None and report is not None:
-            seen = report.loss[np.isfinite(report.loss)]
-            progress(end, steps, float(seen.mean()) if seen.size else math.inf)
+        if progress is not None:
+            for end, mean in means:
+                progress(end, steps, mean)
         if stopping:
             raise Stopped(at.step, steps, None if keeper is None else str(keeper))
     return _trained(first(at.state, count), first(at.memory, count), history)

@@ -24,6 +24,20 @@ def square_norm(gradient: PyTree) -> Float[Array, ""]:
     return jnp.stack([jnp.square(leaf).sum() for leaf in jax.tree.leaves(gradient)]).sum()
 
 
+def moderate(tree: PyTree) -> Bool[Array, ""]:
+    """Whether all floating-point numbers are below the fourth root of the largest of their kind.
+
+    A gradient whose sum of squares overflows leaves larger ones in Adam's moments, also after a
+    hundred further steps.
+    """
+    found = []
+    for leaf in jax.tree.leaves(tree):
+        if jnp.issubdtype(leaf.dtype, jnp.floating):
+            largest = jnp.finfo(leaf.dtype).max.astype(float) ** 0.25
+            found.append((jnp.abs(leaf) < largest).all())
+    return jnp.stack(found).all()
+
+
 def averaged(average: PyTree, params: PyTree, decay: Array, step: Any) -> PyTree:
     """The mean of all weights until it spans 1 / (1 - decay) steps, from there on exponential."""
     if average is None:

@@ -95,11 +95,12 @@ def train_population(
     watched
         progress, checkpoint, stop and devices of `attnlab.training.population.train`.
     """
-    layout, vectors = flatten(start)
-    members, for_training, for_test = len(vectors), *keys
+    members, for_training, for_test = len(jax.tree.leaves(start)[0]), *keys
+    # One vector compiles faster; on a GPU it would be joined and cut at every step.
+    layout, given = flatten(start) if jax.default_backend() == "cpu" else (None, start)
     trained = train(
-        FlatLoss(loss, layout),
-        vectors,
+        loss if layout is None else FlatLoss(loss, layout),
+        given,
         equal_members(members, schedule(rate, steps), BETAS, jnp.float32),
         member_keys(for_training, members),
         adam,
@@ -109,7 +110,8 @@ def train_population(
         ),
         **watched,
     )
-    models = layout.model(np.asarray(trained.params))
+    weights = jax.tree.map(np.asarray, trained.params)
+    models = weights if layout is None else layout.model(weights)
     exact = replace(loss, in_float32=True) if isinstance(loss, EncoderLoss) else loss
     values = np.asarray(held_out_losses(exact, HELD_OUT, models, for_test), float)
     values[list(trained.stopped)] = np.inf
