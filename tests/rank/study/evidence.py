@@ -6,6 +6,7 @@ agrees with the first, and trained rows follow the paper's statements.
 """
 
 import functools
+import math
 from dataclasses import replace
 
 from attnlab.lab.study import View
@@ -17,6 +18,7 @@ from attnlab.rank.study import (
     questions_adversary,
     questions_built,
     questions_covering,
+    questions_hardened,
     questions_sampled,
 )
 from attnlab.rank.study.compute_sampled import COORDINATE_DIMENSIONS, SCALES, SINGLE_DIMENSIONS
@@ -95,12 +97,17 @@ def encoder_angle(c, heads):
     return 179.6 - 0.5 * (heads - 1) ** 0.5
 
 
-def trained(member, heads, error, least, angle, size):
+def trained(member, heads, error, least, angle, size, norm=1000.0):
     more = 1 + 0.005 * member
     return TrainedRow(
         member, heads, size, error * more, 0.0005 * error, least * more, least, angle, 1.0,
-        angle - 0.1 * member, 1000.0, 1000.0 * more, 4, "trained for 800 steps",
+        angle - 0.1 * member, norm, norm / more, 4, "trained for 800 steps",
     )  # fmt: skip
+
+
+def norm_of_error(c, error):
+    """The norm with which the softness of one head of full rank gives this error."""
+    return softmax_limit(c.d, [0.0] * (c.N - 1)) / error * math.sqrt(c.d)
 
 
 @functools.cache
@@ -120,8 +127,17 @@ def rows_of(cell):
         heads, error = c.shape().heads, encoder_error(c)
         least = least_training(c, error)
         size = c.layers * heads * c.rank * c.d * 4
+        norm = norm_of_error(c, error)
         return [
-            trained(i, heads, error, least, encoder_angle(c, heads), size) for i in range(c.seeds)
+            trained(i, heads, error, least, encoder_angle(c, heads), size, norm)
+            for i in range(c.seeds)
+        ]
+    if kind == "rank_hardened":
+        return [
+            questions_hardened.HardenedRow(
+                i, c.shape().heads, 1000.0, 0.01, 0.001, 0.01 + 0.001 * i, 1e-4, 1.4, "trained"
+            )
+            for i in range(c.seeds)
         ]
     if kind == "rank_pair":
         error = lower_bound(c.d, c.rank, c.heads, "C").value + 0.03

@@ -32,7 +32,6 @@ PARTIAL = {
         ("test", 0.009, low),
     ),
     "figure-2-identity": ("H = 1 of the statement's H = 1, 8, 64", ("median_angle", 90.0, full)),
-    "figure-2-norm": ("H = 1 of the statement's H = 1, 8, 64", ("median_norm", 4.0, full)),
     "figure-1-memorised": (
         "one layer of width d², three layers of width d² of the statement's 3 panels",
         ("least_training", 0.95, lambda c: c.replay > 0),

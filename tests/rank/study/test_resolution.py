@@ -7,11 +7,11 @@ import pytest
 
 from attnlab.rank.study import grids, study
 from attnlab.rank.study.claims_figure_1 import ACCURATE, NO_BETTER
+from attnlab.rank.study.claims_hardened import NEAR, OFF
 from attnlab.rank.study.claims_rates import NO_WORSE, best_rates
-from attnlab.rank.study.claims_training import GAIN, ONE_HEAD, SOFT
+from attnlab.rank.study.claims_training import GAIN, ONE_HEAD
 from attnlab.rank.study.results import FACTOR, held_out
 from attnlab.rank.theory.architectures import attention_shapes
-from attnlab.rank.theory.full_rank import softmax_limit
 from attnlab.rank.theory.lower_bound import lower_bound
 from tests.rank.study import evidence
 from tests.rank.study.changed_evidence import cells, changed, entry, full, is_built, low
@@ -98,10 +98,6 @@ def shifted_vote(view, off):
                 replace(row, vote=row.vote and row.vote * factor) for row in view.results[cell.key]
             ]
     return replace(view, results=results)
-
-
-def norm_at_the_line(view, c, off):
-    return softmax_limit(c.d, [0.0] * (c.N - 1)) / SOFT * math.sqrt(c.d) / (1 + off)
 
 
 def bounded(view, c, off):
@@ -240,7 +236,16 @@ BREAKS = {
         "paper",
         at("encoder", "median_angle", full, lambda view, c, off: ONE_HEAD - off),
     ),
-    "figure-2-norm": ("paper", at("encoder", "median_norm", full, norm_at_the_line)),
+    "figure-2-norm": (
+        "paper",
+        at("hardened", "moved", full, lambda view, c, off: NEAR + off),
+    ),
+    "one-head-softness": (
+        "paper",
+        lambda view, off: changed(
+            view, "encoder", full, test=lambda v, row: v * (1 + OFF + 2 * off)
+        ),
+    ),
     "figure-2-several-heads": (
         "paper",
         at("encoder", "median_angle", full, lambda view, c, off: ONE_HEAD - 5 - off),

@@ -25,6 +25,7 @@ from attnlab.rank.study import (
     claims_depth,
     claims_figure_1,
     claims_five_layers,
+    claims_hardened,
     claims_identities,
     claims_length,
     claims_memory,
@@ -37,7 +38,7 @@ from attnlab.rank.study import (
     claims_training,
     claims_votes,
 )
-from attnlab.rank.study.cells import adversary, built, encoder, pair, variant
+from attnlab.rank.study.cells import adversary, built, encoder, hardened, pair, variant
 from attnlab.rank.study.figures import FIGURES
 from attnlab.rank.study.grids import cells
 from attnlab.rank.study.statements import STATEMENTS
@@ -56,6 +57,7 @@ study = Study(
     kinds=(
         encoder,
         variant,
+        hardened,
         pair,
         built,
         cells_bounds.bounds,
@@ -89,6 +91,7 @@ study = Study(
         *claims_figure_1.CLAIMS,
         *claims_depth.CLAIMS,
         *claims_rates.CLAIMS,
+        *claims_hardened.CLAIMS,
         *claims_training.CLAIMS,
         *claims_length.CLAIMS,
         *claims_ablations.CLAIMS,

@@ -1,8 +1,8 @@
 """The cells that need JAX: trained encoders and layers, constructions, the bound's adversary.
 
-Their questions are described in `questions_encoder`, `questions_pair`, `questions_built` and
-`questions_adversary`. They are answered in the modules `compute_*`, which are imported when a cell
-runs. Closed forms are in `cells_bounds` and `cells_theory`.
+Their questions are described in `questions_encoder`, `questions_hardened`, `questions_pair`,
+`questions_built` and `questions_adversary`. They are answered in the modules `compute_*`, which are
+imported when a cell runs. Closed forms are in `cells_bounds` and `cells_theory`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from attnlab.rank.study.encoder_memory import needs_of_encoders
 from attnlab.rank.study.questions_adversary import Adversary, AdversaryResult
 from attnlab.rank.study.questions_built import Built, BuiltResult
 from attnlab.rank.study.questions_encoder import EncoderRun, EncoderVariant
+from attnlab.rank.study.questions_hardened import HardenedRow, HardenedRun
 from attnlab.rank.study.questions_pair import PairRun
 from attnlab.rank.study.trained_rows import TrainedRow
 
@@ -23,6 +24,12 @@ def run_encoder(config: EncoderRun) -> Outcome[TrainedRow]:
     from attnlab.rank.study.compute_trained import encoder_rows
 
     return Outcome(encoder_rows(config))
+
+
+def run_hardened(config: HardenedRun) -> Outcome[HardenedRow]:
+    from attnlab.rank.study.compute_hardened import hardened_rows
+
+    return Outcome(hardened_rows(config))
 
 
 def run_pair(config: PairRun) -> Outcome[TrainedRow]:
@@ -75,6 +82,16 @@ variant = CellKind(
     EncoderVariant,
     TrainedRow,
     run_encoder,
+    device="gpu",
+    needs=needs_of_encoders,
+    tolerance=TRAINED,
+    shortened=first_steps,
+)
+hardened = CellKind(
+    "rank_hardened",
+    HardenedRun,
+    HardenedRow,
+    run_hardened,
     device="gpu",
     needs=needs_of_encoders,
     tolerance=TRAINED,

@@ -15,7 +15,7 @@ from attnlab.rank.study.questions_pair import PairRun
 from attnlab.rank.study.trained_rows import TrainedRow, rows_of
 from attnlab.rank.training.encoders import check_training, train_encoders
 from attnlab.rank.training.losses import LayerLoss
-from attnlab.rank.training.populations import train_population
+from attnlab.rank.training.populations import Population, train_population
 from attnlab.rank.training.starting_points import constructed_layer, random_layers, stacked
 from attnlab.training.population import member_keys
 
@@ -23,7 +23,13 @@ from attnlab.training.population import member_keys
 @in_single_precision
 def encoder_rows(config: EncoderRun) -> list[TrainedRow]:
     """A population of encoders, one row per member."""
-    found = train_encoders(
+    found = trained_encoders(config)
+    return rows_of(found, found.models.blocks[0].attention, config.d)
+
+
+def trained_encoders(config: EncoderRun) -> Population:
+    """The trained population of a configuration."""
+    return train_encoders(
         SelfNeighbours(config.d, config.N, config.target),
         config.shape(),
         key_of(config),
@@ -34,7 +40,6 @@ def encoder_rows(config: EncoderRun) -> list[TrainedRow]:
         replay=config.replay,
         **watched(),
     )
-    return rows_of(found, found.models.blocks[0].attention, config.d)
 
 
 @in_single_precision

@@ -19,8 +19,9 @@ from typing import Any
 from attnlab.lab.cell import Cell
 from attnlab.lab.study import Scale
 from attnlab.rank.study import grids_theory, published
-from attnlab.rank.study.cells import encoder, pair, variant
+from attnlab.rank.study.cells import encoder, hardened, pair, variant
 from attnlab.rank.study.questions_encoder import EncoderRun, EncoderVariant
+from attnlab.rank.study.questions_hardened import HardenedRun
 from attnlab.rank.study.questions_pair import PairRun, Start
 
 
@@ -140,6 +141,18 @@ def figure_1_cells(scale: Scale, seed: int) -> list[Cell]:
     return [
         cell for layers in depths for name in names for cell in figure_1(scale, layers, name, seed)
     ]
+
+
+def hardened_heads(scale: Scale, seed: int) -> list[Cell]:
+    """The models of Figure 2, one layer of full rank at each width; `quick` has none."""
+    if scale == "quick":
+        return []
+    d = PANELS[scale].base.d
+    plain = [
+        encoder_cell(scale, seed, rank=d, width_multiplier=multiplier)
+        for multiplier in widths(d).values()
+    ]
+    return [hardened(HardenedRun(**vars(cell.config)), cost=cell.cost) for cell in plain]
 
 
 ENCODINGS = ("none", "additive", "concatenated", "padded")
@@ -265,6 +278,7 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
         pair_cells(scale, seed),
         pair_cells(scale, seed, "construction"),
         figure_1_cells(scale, seed),
+        hardened_heads(scale, seed),
         [fresh(scale, seed)],
         *(figure_1_replayed(scale, layers, seed) for layers in (1, 3, 5)),
         five_layers_as_published(scale, seed),

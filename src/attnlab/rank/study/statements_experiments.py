@@ -92,6 +92,7 @@ EXPERIMENTS = (
         "figure",
         "The norm of K_h Q_hᵀ is large, so that the softmax acts like a hardmax.",
         ("figure-2-norm",),
+        beside=("one-head-softness",),
     ),
     Statement(
         "figure-2-deep",
