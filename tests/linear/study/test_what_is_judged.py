@@ -16,8 +16,9 @@ pytestmark = pytest.mark.usefixtures("full_networks")
 UNDECIDED = "undecided at this scale"
 
 
-def cell(ratio, margin=0.2, papers=0.1, error=0.001):
-    return TableCell("FULL", 4, grids.U5, Estimate(ratio, error, 1000), 1.0, 0.0, margin, papers)
+def cell(ratio, margin=0.2, papers=0.1, error=0.001, own=0.01):
+    ours = Estimate(ratio, error, 1000)
+    return TableCell("FULL", 4, grids.U5, ours, 1.0, 0.0, margin, papers, own)
 
 
 def plain(claim, *changes):
@@ -41,11 +42,21 @@ def at(kind, law, depth, loss, error=0.004):
 
 
 def test_a_cell_that_the_papers_error_hides_is_left_out_and_one_that_ours_hides_is_open():
-    assert cell(1.0).state == "reached"
-    assert cell(1.0, margin=0.3, papers=0.26).state == "blind"
-    assert cell(1.0, margin=0.3, papers=0.1).state == "open"
+    assert cell(1.1).state == "reached"
+    assert cell(1.1, margin=0.3, papers=0.26).state == "blind"
+    assert cell(1.1, margin=0.3, papers=0.1).state == "open"
     assert cell(1.4, margin=0.3, papers=0.26).state == "above"
     assert cell(1.0, error=0.06).state == "open"
+
+
+def test_a_loss_at_most_the_printed_one_needs_no_allowance_for_the_papers_error():
+    wide = {"margin": 0.3, "papers": 0.26}
+    assert [cell(ratio, **wide).state for ratio in (0.5, 1.0, 1.02)] == ["reached"] * 2 + ["blind"]
+    assert cell(1.0, **wide).share == 0.01
+    assert cell(1.02, **wide).share == 0.3
+    # Our own error may not be what makes it so.
+    assert cell(1.0, **wide, own=0.26).state == "blind"
+    assert cell(1.0, margin=0.3, own=0.26).state == "open"
 
 
 def test_the_papers_error_does_not_grow_with_our_loss():

@@ -4,9 +4,10 @@ A cell is reached when our loss is at most max(paper's, laws) plus a margin: z s
 paper's and ours together, and half a printed digit, with z for all cells of a model. The laws are
 the two of `attnlab.linear.theory.laws`; values of the paper below them are impossible.
 
-A margin of more than a quarter of the paper's value shows nothing. Where the paper's own sampling
-error and its printed digits make it that wide, the cell is blind: it is left out of every claim,
-and listed. Where our error does, the cell is open, and so is a loss whose standard error is more
+A margin of more than a quarter of the paper's value shows nothing, unless our loss needs nothing of
+the paper's sampling error: within our own error and half a digit it is at most the printed value.
+Where the paper's own sampling error and its printed digits make the margin that wide, the cell is
+blind: it is left out of every claim, and listed. Where our error does, the cell is open, and so is a loss whose standard error is more
 than 5% of it: a single sequence can then make up the mean. What other sequences show of such a
 tail counts in that standard error (`tails`). A loss beyond the margin is above, however wide that
 is.
@@ -36,7 +37,7 @@ class TableCell:
     """One cell: our loss, the paper's, the least lawful one, and the margin of the comparison.
 
     `papers` is the part of the margin that comes from the paper's sampling error and digits, if its
-    network has no heavy tail.
+    network has no heavy tail, and `own` the part of our sampling error and the digits.
     """
 
     model: str
@@ -47,6 +48,7 @@ class TableCell:
     lawful: float
     margin: float
     papers: float
+    own: float
 
     @property
     def target(self) -> float:
@@ -62,14 +64,22 @@ class TableCell:
             return "open"
         if self.ours.value > self.target + self.margin:
             return "above"
+        if self.outright:
+            return "reached"
         if self.papers > LARGEST * self.target:
             return "blind"
         return "reached" if self.share <= LARGEST else "open"
 
     @property
+    def outright(self) -> bool:
+        """Whether our loss is at most the paper's without any allowance for the paper's error."""
+        return self.own <= LARGEST * self.target and self.ours.value <= self.target + self.own
+
+    @property
     def share(self) -> float:
-        """The margin as a share of what our loss is compared with."""
-        return self.margin / self.target
+        """The margin that decides, as a share of what our loss is compared with."""
+        wide = self.margin > LARGEST * self.target
+        return (self.own if wide and self.outright else self.margin) / self.target
 
     @property
     def high(self) -> bool:
@@ -114,7 +124,8 @@ def table_cell(view: View, model: str, law: str, depth: int, ours: Estimate) -> 
     margin = z * math.hypot(sampling, error) + digits
     # A tail of our own network must not count as the paper's error.
     papers = z * results.error_of_paper(view, law, ours, target, light=True) + digits
-    return TableCell(model, depth, law, ours, paper, lawful, margin, papers)
+    own = z * error + digits
+    return TableCell(model, depth, law, ours, paper, lawful, margin, papers, own)
 
 
 def judged_cells(view: View, model: str) -> list[TableCell]:
@@ -179,8 +190,9 @@ def tolerance() -> str:
     """The law behind the margin of a cell."""
     return (
         f"{normal_threshold(CELLS):.1f} √(SE_paper² + SE_ours²) (familywise level {LEVEL:g} for "
-        f"{CELLS} cells) plus half a printed digit; a cell with more than {LARGEST:.0%} of the "
-        "paper's value as its margin is left out where the paper's error alone is as large, and "
+        f"{CELLS} cells) plus half a printed digit; a cell that needs SE_paper, with more than "
+        f"{LARGEST:.0%} of the paper's value as its margin, is left out where the paper's error "
+        "alone is as large, and "
         f"else open, as is one whose standard error is above {results.STEADY:.0%} of its mean; "
         f"where losses inside the margin are mostly more than {SLIGHT:.0%} above the paper's, by a "
         "sign test of the same level, none counts as reached; SE_paper is for 100,000 sequences "
