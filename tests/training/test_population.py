@@ -262,6 +262,7 @@ SHARDED = """
 import json, sys
 import jax, numpy as np
 from attnlab import compiling
+from attnlab.training import pieces
 compiling.FAST["xla_backend_optimization_level"] = 0
 from tests.training.members import ADAM, bowl_score, bowls, run
 assert len(jax.devices()) == 8
@@ -294,7 +295,18 @@ one = go(rates)
 many = go(rates, devices=jax.devices(), checkpoint=f"{folder}/many.safetensors")
 five = go(rates[:5], devices=jax.devices())
 again = go(rates, checkpoint=f"{folder}/many.safetensors")
+calm = [rate for rate in rates if rate < 1]
+alone = go(calm)
+begin = pieces.Chunks.__init__
+
+def as_on_gpus(self, *given):
+    begin(self, *given)
+    self._whole = True
+
+pieces.Chunks.__init__ = as_on_gpus
 print(json.dumps({
+    "several": near(alone.losses, go(calm, devices=jax.devices()).losses),
+    "guarded": same(one, go(rates, devices=jax.devices())),
     "eight": same(one, many),
     "five": same(one, five, 5) and len(five.params) == 5,
     "file": bits(many, again),
@@ -314,7 +326,10 @@ def test_eight_devices_train_what_one_does(seed, tmp_path):
     command = [sys.executable, "-c", SHARDED, str(seed), str(tmp_path)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {"eight": True, "five": True, "file": True, "devices": 8}
+    found = json.loads(done.stdout)
+    assert found.pop("devices") == 8
+    assert set(found) == {"eight", "five", "file", "several", "guarded"}
+    assert all(found.values()), found
 
 
 @pytest.mark.parametrize(

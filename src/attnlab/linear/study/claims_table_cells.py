@@ -7,10 +7,10 @@ the two of `attnlab.linear.theory.laws`; values of the paper below them are impo
 A margin of more than a quarter of the paper's value shows nothing, unless our loss needs nothing of
 the paper's sampling error: within our own error and half a digit it is at most the printed value.
 Where the paper's own sampling error and its printed digits make the margin that wide, the cell is
-blind: it is left out of every claim, and listed. Where our error does, the cell is open, and so is a loss whose standard error is more
-than 5% of it: a single sequence can then make up the mean. What other sequences show of such a
-tail counts in that standard error (`tails`). A loss beyond the margin is above, however wide that
-is.
+blind: it is left out of every claim, and listed. Where our error does, the cell is open, and so is
+a loss whose standard error is more than 5% of it: a single sequence can then make up the mean. What
+other sequences show of such a tail counts in that standard error (`tails`). A loss beyond the
+margin is above, however wide that is.
 """
 
 from __future__ import annotations

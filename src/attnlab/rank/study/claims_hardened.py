@@ -119,7 +119,7 @@ CLAIMS = (
         "Amsel, Yehudai, Bruna, Figure 2, second panel",
         "The norm of K Qᵀ is so large that the softmax acts like the hardmax.",
         _acts_like_hardmax,
-        ("fig-2",),
+        ("fig-2", "softness"),
     ),
     Claim(
         "one-head-softness",
@@ -127,7 +127,7 @@ CLAIMS = (
         "The error of one trained head of full rank is that of a softmax head −c I with the norm "
         "that it learned: nothing but the softness of its softmax is left.",
         _one_head,
-        ("fig-2",),
+        ("softness",),
         ours=True,
     ),
 )

@@ -15,6 +15,7 @@ from attnlab.lab.study import Figure, View
 from attnlab.rank.study import (
     figures_bounds,
     figures_conjecture_8,
+    figures_hardened,
     figures_printed,
     figures_theory,
     grids,
@@ -326,6 +327,7 @@ FIGURES = (
         _figure_2,
         _draw_2,
     ),
+    *figures_hardened.FIGURES,
     Figure(
         "fig-3",
         "Figure 3: positional encodings",
