@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from attnlab.lab.cell import Cell
 from attnlab.lab.study import Judgement, Missing, View
 from attnlab.linear.study import grids, grids_full, results
 from attnlab.linear.study.claims_table_cells import LARGEST
@@ -42,9 +43,36 @@ def left_open(view: View) -> str:
 def best_rows(view: View, law: str) -> dict[int, FullLossRow]:
     """The row of the whole network on its noise law, by depth, for the best of the starts.
 
-    A network with a heavy tail at a noise level of the law is not `steady`.
+    A network with a heavy tail at a noise level of the law is not `steady`. Starts of the paper's
+    recipe as printed count with the others.
     """
-    return {row.layers: row for row in whole(results.rows_of(view, "FULL", law), law)}
+    found = {row.layers: row for row in whole(results.rows_of(view, "FULL", law), law)}
+    printed = printed_cells(view, law)
+    if law == grids.U5 or not printed:  # those on U(0,5) have claims of their own
+        return found
+    groups: dict[int, dict[Cell, FullLossRow]] = {}
+    for cell in (*grids_full.shipped(law, view.scale, view.seed), *printed):
+        for row in view.rows(cell):
+            groups.setdefault(row.layers, {})[cell] = row
+    for depth, rows in groups.items():
+        counts = [(row.trained_starts, row.steady_starts) for row in rows.values()]
+        trained, without_tail = map(sum, zip(*counts, strict=True))
+        found[depth] = replace(found[depth], trained_starts=trained, steady_starts=without_tail)
+    return found
+
+
+def printed_cells(view: View, law: str) -> list[Cell]:
+    """The cells of FULL by the paper's recipe as printed on a law."""
+    return grids_full.as_printed(law, view.scale, view.seed)
+
+
+def as_printed(view: View, law: str, row: FullLossRow) -> bool:
+    """Whether a row of `best_rows` is of a network by the paper's recipe as printed."""
+    return any(
+        (other.layers, other.start, other.loss) == (row.layers, row.start, row.loss)
+        for cell in printed_cells(view, law)
+        for other in view.rows(cell)
+    )
 
 
 def every_start(view: View, law: str, *, grown: bool) -> dict[int, list[FullLossRow]]:

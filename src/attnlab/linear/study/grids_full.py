@@ -55,6 +55,9 @@ RECIPE_DIGESTS: dict[str, str] = {
     "printed-gd++": "a0c49dec28888c8a",
     "from-diag": "672dbfd904e3a792",
 }
+# FULL by the paper's recipe on other laws, where every network with clipped gradients has a tail:
+# the depth, and the digest of the networks.
+PRINTED_ELSEWHERE: dict[str, tuple[int, str]] = {"uniform:1": (3, "96d1bd52ec95e08e")}
 STARTS = 5  # from random weights of all layers; the numbers from 5 on are of grown networks
 STEPS = 200_000  # the paper's
 LAW_BY_LAW = 5  # layers from which every law is a cell of its own, so that a processor can train it
@@ -95,6 +98,23 @@ def by_recipe(recipe: str, scale: Scale, seed: int) -> list[Cell]:
     return [full_evaluation(config, cost=0.5)]
 
 
+def as_printed(law: str, scale: Scale, seed: int) -> list[Cell]:
+    """FULL by the paper's recipe on a law, every start; empty where no such network ships."""
+    if law == grids.U5:
+        return by_recipe("printed", scale, seed)
+    if law not in PRINTED_ELSEWHERE:
+        return []
+    config = FullEvaluation(
+        recipe="printed",
+        noise=law,
+        networks="every",
+        weights=PRINTED_ELSEWHERE[law][1],
+        sequences=grids.size(scale).sequences,
+        seed=seed,
+    )
+    return [full_evaluation(config, cost=0.5)]
+
+
 def trained(scale: Scale, seed: int) -> list[Cell]:
     """Training of FULL and of the other recipes, one cell per depth; `quick` has none."""
     if scale == "standard":
@@ -109,6 +129,10 @@ def trained(scale: Scale, seed: int) -> list[Cell]:
         *(
             _training(grids.U5, RECIPE_DEPTH, seed, recipe=recipe)
             for recipe in ("printed", "printed-gd++", "printed-diag")
+        ),
+        *(
+            _training(law, depth, seed, recipe="printed")
+            for law, (depth, _) in PRINTED_ELSEWHERE.items()
         ),
         *(_training(grids.U5, depth, seed, recipe="from-diag", steps=steps) for depth in near),
     ]
@@ -170,6 +194,7 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
         grown(scale, seed),
         figure_4_starts(scale, seed),
         *(by_recipe(recipe, scale, seed) for recipe in ("printed", *MODELS)),
+        *(as_printed(law, scale, seed) for law in PRINTED_ELSEWHERE),
         ablated(scale, seed),
         structures(),
         heat_map(),

@@ -74,9 +74,10 @@ def cells_of(model: str, law: str, view: View) -> list[Cell]:
 
 
 def rows_of(view: View, model: str, law: str) -> list[Any]:
-    """All rows of the best run at every depth."""
+    """All rows of the best run at every depth; for FULL also of the paper's recipe as printed."""
     chosen: dict[int, tuple[tuple[bool, float], list[Any]]] = {}
-    for cell in cells_of(model, law, view):
+    printed = grids_full.as_printed(law, view.scale, view.seed) if model == "FULL" else []
+    for cell in (*cells_of(model, law, view), *printed):
         networks: dict[tuple[int, int], list[Any]] = {}
         for row in view.rows(cell):
             networks.setdefault((row.layers, getattr(row, "start", 0)), []).append(row)

@@ -143,10 +143,12 @@ class FullNetworks:
         return total.hexdigest()[:16]
 
     def digests(self) -> dict[str, str]:
-        """The digest of every law, and of every other recipe, by their names."""
+        """The digest of every law, and by recipe and law those of the other recipes."""
         laws = {law: self.digest(law) for law in self.laws()}
         others = sorted({name.split("/")[0] for name in self.records} - {RECIPE})
-        return laws | {each: self.digest(self.laws(each)[0], each) for each in others}
+        return laws | {
+            f"{each}/{law}": self.digest(law, each) for each in others for law in self.laws(each)
+        }
 
     def __repr__(self) -> str:
         return f"FullNetworks({len(self.records)} networks on {len(self.laws())} noise laws)"
