@@ -14,6 +14,8 @@ def full_networks():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(grids_full, "DIGESTS", dict.fromkeys(LAWS, "0" * 16))
         patch.setattr(grids_full, "RECIPE_DIGESTS", dict.fromkeys(("printed", *MODELS), "0" * 16))
+        elsewhere = dict.fromkeys(("uniform:1", "uniform:2", "uniform:3"), (3, "0" * 16))
+        patch.setattr(grids_full, "PRINTED_ELSEWHERE", elsewhere)
         patch.setattr(tails, "EXTREMES", {})
         _forget()
         yield

@@ -62,10 +62,23 @@ def _evaluation(network: Callable, config) -> list[FullLossRow]:
     if config.recipe == "clipped":
         depths: Sequence[int] = range(1, 9 if is_deep(config) else 8)
         scratch = _rows(network, config, depths, starts, grids_full.STEPS)
+        scratch = [replace(row, steady=row.steady and not _tail(config, row)) for row in scratch]
         return scratch + (_grown(network, config) if starts > 1 else [])
-    depths = (7,) if config.recipe == "from-diag" else (4,)
+    depths = {"from-diag": (7,), "printed": (_printed_depth(config.noise),)}.get(
+        config.recipe, (4,)
+    )
     model = {"printed-gd++": "GD++", "printed-diag": "DIAG"}.get(config.recipe, "FULL")
     return _rows(network, config, depths, starts, grids_full.STEPS, model)
+
+
+def _printed_depth(law: str) -> int:
+    return grids_full.PRINTED_ELSEWHERE.get(law, (grids_full.RECIPE_DEPTH, ""))[0]
+
+
+def _tail(config, row) -> bool:
+    """Of clipped networks all but the best, where others are trained as printed."""
+    has_both = config.noise in (grids.U5, *grids_full.PRINTED_ELSEWHERE)
+    return has_both and row.layers == _printed_depth(config.noise) and row.start > 0
 
 
 def is_deep(config) -> bool:

@@ -32,6 +32,7 @@ OWN = (
     "figure-7-full-decline",
     "axis-beats-full",
     "full-grown",
+    "printed-recipe-tails",
     "later-layers-not-diagonal",
     "full-is-not-diag",
 )
@@ -204,8 +205,20 @@ def grown(by):
     return "full_evaluation", change
 
 
+def tails_swapped(by):
+    """Of five printed networks by * 5 have a tail, and of the clipped ones as many have none."""
+    return fields(
+        "full_evaluation",
+        lambda c, r: c.recipe == "printed" and r.start < 5 * by,
+        steady=False,
+    ), fields(
+        "full_evaluation", lambda c, r: c.recipe == "clipped" and r.start < 5 * by, steady=True
+    )
+
+
 BROKEN = {
     "full-grown": grown,
+    "printed-recipe-tails": lambda by: list(tails_swapped(by)),
     "found-algorithm": algorithm,
     "found-algorithm-together": together,
     "table-1-full": table,

@@ -10,6 +10,7 @@ Networks with a heavy tail count for nothing (`full_results`). FULL against DIAG
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 from attnlab.lab.study import NO_SCALE, UNDECIDED, Claim, Judgement, Resolution, Verdict, View
 from attnlab.linear.study import claims_full_diag, full_results, grids, results
@@ -28,6 +29,7 @@ from attnlab.linear.study.claims_table_cells import (
     table_cell,
     tolerance,
 )
+from attnlab.linear.study.questions_full import FullLossRow
 from attnlab.linear.study.results import MARGIN
 from attnlab.linear.study.table_1 import (
     DEPTHS,
@@ -44,7 +46,7 @@ NEAR = 0.1  # "beat": the paper's own gaps to ADARR are of this share of its los
 
 def _refuted(view: View, cell: TableCell) -> bool:
     """Whether the paper's own recipe misses a cell, and no smaller family reaches it."""
-    rows = full_results.starts(view, "printed").get(cell.depth) if cell.law == grids.U5 else None
+    rows = full_results.printed_starts(view, cell.law).get(cell.depth)
     if not rows or not full_results.enough(rows) or subfamily_reaches(view, cell):
         return False
     loss = results.loss_of(full_results.best(rows))
@@ -74,7 +76,8 @@ def _table(view: View) -> Judgement:
         f"Above: {named(above)}. Open: {named(unclear)}. All starts diverged: {named(diverged)}. "
         f"In {len(smaller)} of these a network of a smaller family, DIAG or AXIS, has the paper's "
         f"loss. Of {sum(row.trained_starts for row in own)} networks {lost} have a heavy tail. "
-        f"Only networks of the paper's recipe refute.{blind_note(cells)}"
+        f"{_by_the_recipe(view, cells, rows)}Only networks of the paper's recipe refute."
+        f"{blind_note(cells)}"
     )
     return Judgement(
         verdict,
@@ -87,6 +90,19 @@ def _table(view: View) -> Judgement:
         **full_results.setting(own),
         resolution=allowance(cells, refuting),
     )
+
+
+def _by_the_recipe(
+    view: View, cells: Sequence[TableCell], rows: Mapping[str, Mapping[int, FullLossRow]]
+) -> str:
+    """The sentence that names the cells whose network is of the paper's recipe; or nothing."""
+    printed = [
+        f"{law_name(cell.law)} L = {cell.depth}"
+        for cell in cells
+        if cell.law != grids.U5
+        and full_results.as_printed(view, cell.law, rows[cell.law][cell.depth])
+    ]
+    return f"Trained as printed, with nothing clipped: {results.listed(printed)}. " * bool(printed)
 
 
 def _left_open(view: View) -> str:

@@ -20,7 +20,14 @@ from attnlab.lab.study import (
     Verdict,
     View,
 )
-from attnlab.linear.study import claims_algorithm, claims_growth, full_results, grids, results
+from attnlab.linear.study import (
+    claims_algorithm,
+    claims_growth,
+    claims_printed_tails,
+    full_results,
+    grids,
+    results,
+)
 from attnlab.linear.study.claims_algorithm import shown_losses
 from attnlab.linear.study.claims_table_cells import (
     SLIGHT,
@@ -144,6 +151,7 @@ def _as_printed(claim: str, recipe: str, model: str) -> Claim:
 CLAIMS = (
     *claims_algorithm.CLAIMS,
     *claims_growth.CLAIMS,
+    *claims_printed_tails.CLAIMS,
     _as_printed("full-paper-recipe", "printed", "FULL"),
     _as_printed("diag-paper-recipe", "printed-diag", "DIAG"),
     _as_printed("gd-paper-recipe", "printed-gd++", "GD++"),

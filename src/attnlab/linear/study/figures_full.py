@@ -92,7 +92,7 @@ def draw_table(rows: Rows) -> Drawn:
 def start_rows(view: View) -> Rows:
     """The loss of every start that this scale evaluates or trains, and the paper's value."""
     planned = [cell for law in LAWS for cell in results.cells_of("FULL", law, view)]
-    planned += grids_full.by_recipe("printed", view.scale, view.seed)
+    planned += [cell for law in LAWS for cell in full_results.printed_cells(view, law)]
     evaluated = [
         _start(cell.config.noise, _training(cell.config.recipe, row), row.layers, row)
         for cell in planned

@@ -66,6 +66,11 @@ def printed_cells(view: View, law: str) -> list[Cell]:
     return grids_full.as_printed(law, view.scale, view.seed)
 
 
+def printed_starts(view: View, law: str) -> dict[int, list[FullLossRow]]:
+    """The rows of whole networks by the paper's recipe as printed on a law, by depth."""
+    return _by_depth(view, printed_cells(view, law), law)
+
+
 def as_printed(view: View, law: str, row: FullLossRow) -> bool:
     """Whether a row of `best_rows` is of a network by the paper's recipe as printed."""
     return any(
@@ -150,9 +155,13 @@ def enough(rows: Sequence[FullLossRow]) -> bool:
 
 def starts(view: View, recipe: str) -> dict[int, list[FullLossRow]]:
     """The rows of whole networks of a recipe on U(0,5) by depth, one per start."""
+    return _by_depth(view, grids_full.by_recipe(recipe, view.scale, view.seed), grids.U5)
+
+
+def _by_depth(view: View, cells: Sequence[Cell], law: str) -> dict[int, list[FullLossRow]]:
     found: dict[int, list[FullLossRow]] = {}
-    for cell in grids_full.by_recipe(recipe, view.scale, view.seed):
-        for row in whole(view.rows(cell), grids.U5):
+    for cell in cells:
+        for row in whole(view.rows(cell), law):
             found.setdefault(row.layers, []).append(row)
     return found
 

@@ -363,6 +363,7 @@ APPENDIX = (
         (
             "full-paper-recipe",
             "full-grown",
+            "printed-recipe-tails",
             "full-from-diag",
             "table-1-axis",
             "axis-beats-papers-full",
