@@ -160,8 +160,7 @@ UNIFORM_NOISE = (
         "figure-2-two-layers",
         "Section 6, Figure 2 (bottom)",
         "figure",
-        "On U(0,5) two layers of FULL and DIAG behave like GD++ and model one variance in the "
-        "middle.",
+        "On U(0,5) two layers of FULL and DIAG behave like GD++ and model one middle variance.",
         ("two-layers-one-variance",),
     ),
     Statement(
