@@ -257,7 +257,8 @@ def _proposed(
     params = jax.tree.map(lambda p, u: p + (rate * u).astype(p.dtype), now.params, update)
     average = averaged(now.average, params, controls.decay, step)
     point = Point(params, optimiser, average, running)
-    return _Proposal(loss, point, jnp.minimum(lowest, running), wild, square)
+    lowest = jnp.where(wild, lowest, jnp.minimum(lowest, running))
+    return _Proposal(loss, point, lowest, wild, square)
 
 
 def _step(
@@ -278,9 +279,7 @@ def _step(
     after = select(sound & finite, found.point, now)
     # The loss of a skipped step counts: only its update is left out.
     after = after._replace(running=jnp.where(sound, found.point.running, now.running))
-    lowest = jnp.where(sound, found.lowest, state.lowest)
-    first = jnp.where(live & ~jnp.isfinite(state.lowest), found.loss, state.lowest)
-    lowest = jnp.where(diverged, first, lowest)
+    lowest = jnp.where(live, found.lowest, state.lowest)
     state = state._replace(now=after, lowest=lowest)
     state, action = _restore(state, kept, controls, diverged)
     skipped = sound & ~finite

@@ -60,7 +60,7 @@ class Reached(NamedTuple):
     """A population between two pieces.
 
     `step` is the next one to run; `trace` belongs to the chunk that is under way, and is None
-    between two chunks. `reports` are those of the chunks that have just ended, on the device.
+    between two chunks. `reports` are those of the chunks that have just ended.
     """
 
     step: int
@@ -91,6 +91,7 @@ class Chunks:
         controls: PyTree,
     ):
         self._functions, self._mesh, self._length = functions, mesh, options.chunk
+        self._fixed = functions, options.chunk, mesh
         self._given = members, keys, controls
         backend = jax.default_backend()
         self._programs = _programs(options.fast_compile, backend)
@@ -116,7 +117,7 @@ class Chunks:
     def _guarded(self, at: Reached, clock: Clock) -> Reached:
         clock = self._own(clock)
         state, memory, report = self._programs.chunk(
-            self._functions, self._length, self._mesh, at.state, at.memory, *self._given, clock
+            *self._fixed, at.state, at.memory, *self._given, clock
         )
         return Reached(int(clock.stop), state, memory, reports=(report,))
 
@@ -124,13 +125,13 @@ class Chunks:
         left = -(-int(clock.stop - clock.start) // self._length)
         count, begun = min(self._pace.length, MOST, left), time.monotonic()
         state, memory, reports, done = self._programs.several(
-            self._functions, self._length, self._mesh, at.state, at.memory, *self._given, clock,
-            np.int32(count),
-        )  # fmt: skip
-        done = int(done)
+            *self._fixed, at.state, at.memory, *self._given, clock, np.int32(count)
+        )
+        # All at once: every entry that is taken on a GPU is a program there.
+        reports, done = jax.device_get(reports), int(done)
         self._pace.took(max(done, 1), time.monotonic() - begun)
         reached = min(int(clock.start) + done * self._length, int(clock.stop))
-        found = tuple(jax.tree.map(lambda all, i=i: all[i], reports) for i in range(done))
+        found = tuple(jax.tree.map(lambda every, i=i: every[i], reports) for i in range(done))
         after = Reached(reached, state, memory, reports=found)
         if done == count:
             return after
@@ -155,9 +156,8 @@ class Chunks:
         if end < stop:
             return Reached(end, state, at.memory, trace)
         state, memory, report = self._programs.conclude(
-            self._functions, self._length, self._mesh, state, at.memory, trace, members, controls,
-            clock,
-        )  # fmt: skip
+            *self._fixed, state, at.memory, trace, members, controls, clock
+        )
         return Reached(end, state, memory, reports=(report,))
 
     def _own(self, clock: Clock) -> Clock:

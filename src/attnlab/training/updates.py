@@ -33,7 +33,7 @@ def moderate(tree: PyTree) -> Bool[Array, ""]:
     found = []
     for leaf in jax.tree.leaves(tree):
         if jnp.issubdtype(leaf.dtype, jnp.floating):
-            largest = jnp.finfo(leaf.dtype).max.astype(float) ** 0.25
+            largest = float(jnp.finfo(leaf.dtype).max) ** 0.25
             found.append((jnp.abs(leaf) < largest).all())
     return jnp.stack(found).all()
 
