@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from attnlab.lab.study import NO_SCALE, UNDECIDED, Claim, Judgement, Resolution, Verdict, View
-from attnlab.linear.study import claims_full_diag, full_results, grids, results
+from attnlab.linear.study import claims_full_diag, full_results, results
 from attnlab.linear.study.claims_full_diag import SOURCE
 from attnlab.linear.study.claims_table_cells import (
     CELLS,
@@ -46,7 +46,7 @@ NEAR = 0.1  # "beat": the paper's own gaps to ADARR are of this share of its los
 
 def _refuted(view: View, cell: TableCell) -> bool:
     """Whether the paper's own recipe misses a cell, and no smaller family reaches it."""
-    rows = full_results.printed_starts(view, cell.law).get(cell.depth)
+    rows = full_results.starts(view, "printed", cell.law).get(cell.depth)
     if not rows or not full_results.enough(rows) or subfamily_reaches(view, cell):
         return False
     loss = results.loss_of(full_results.best(rows))
@@ -99,8 +99,7 @@ def _by_the_recipe(
     printed = [
         f"{law_name(cell.law)} L = {cell.depth}"
         for cell in cells
-        if cell.law != grids.U5
-        and full_results.as_printed(view, cell.law, rows[cell.law][cell.depth])
+        if full_results.is_printed(view, cell.law, rows[cell.law][cell.depth])
     ]
     return f"Trained as printed, with nothing clipped: {results.listed(printed)}. " * bool(printed)
 

@@ -91,8 +91,7 @@ def draw_table(rows: Rows) -> Drawn:
 
 def start_rows(view: View) -> Rows:
     """The loss of every start that this scale evaluates or trains, and the paper's value."""
-    planned = [cell for law in LAWS for cell in results.cells_of("FULL", law, view)]
-    planned += [cell for law in LAWS for cell in full_results.printed_cells(view, law)]
+    planned = [cell for law in LAWS for cell in results.candidates("FULL", law, view)]
     evaluated = [
         _start(cell.config.noise, _training(cell.config.recipe, row), row.layers, row)
         for cell in planned

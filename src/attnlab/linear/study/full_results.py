@@ -46,38 +46,23 @@ def best_rows(view: View, law: str) -> dict[int, FullLossRow]:
     A network with a heavy tail at a noise level of the law is not `steady`. Starts of the paper's
     recipe as printed count with the others.
     """
-    found = {row.layers: row for row in whole(results.rows_of(view, "FULL", law), law)}
-    printed = printed_cells(view, law)
-    if law == grids.U5 or not printed:  # those on U(0,5) have claims of their own
-        return found
     groups: dict[int, dict[Cell, FullLossRow]] = {}
-    for cell in (*grids_full.shipped(law, view.scale, view.seed), *printed):
+    for cell in results.candidates("FULL", law, view):
         for row in view.rows(cell):
             groups.setdefault(row.layers, {})[cell] = row
-    for depth, rows in groups.items():
-        counts = [(row.trained_starts, row.steady_starts) for row in rows.values()]
-        trained, without_tail = map(sum, zip(*counts, strict=True))
-        found[depth] = replace(found[depth], trained_starts=trained, steady_starts=without_tail)
-    return found
+    return {
+        row.layers: replace(
+            row,
+            trained_starts=sum(one.trained_starts for one in groups[row.layers].values()),
+            steady_starts=sum(one.steady_starts for one in groups[row.layers].values()),
+        )
+        for row in whole(results.rows_of(view, "FULL", law), law)
+    }
 
 
-def printed_cells(view: View, law: str) -> list[Cell]:
-    """The cells of FULL by the paper's recipe as printed on a law."""
-    return grids_full.as_printed(law, view.scale, view.seed)
-
-
-def printed_starts(view: View, law: str) -> dict[int, list[FullLossRow]]:
-    """The rows of whole networks by the paper's recipe as printed on a law, by depth."""
-    return _by_depth(view, printed_cells(view, law), law)
-
-
-def as_printed(view: View, law: str, row: FullLossRow) -> bool:
+def is_printed(view: View, law: str, row: FullLossRow) -> bool:
     """Whether a row of `best_rows` is of a network by the paper's recipe as printed."""
-    return any(
-        (other.layers, other.start, other.loss) == (row.layers, row.start, row.loss)
-        for cell in printed_cells(view, law)
-        for other in view.rows(cell)
-    )
+    return any(row.loss == other.loss for other in starts(view, "printed", law).get(row.layers, ()))
 
 
 def every_start(view: View, law: str, *, grown: bool) -> dict[int, list[FullLossRow]]:
@@ -153,14 +138,10 @@ def enough(rows: Sequence[FullLossRow]) -> bool:
     )
 
 
-def starts(view: View, recipe: str) -> dict[int, list[FullLossRow]]:
-    """The rows of whole networks of a recipe on U(0,5) by depth, one per start."""
-    return _by_depth(view, grids_full.by_recipe(recipe, view.scale, view.seed), grids.U5)
-
-
-def _by_depth(view: View, cells: Sequence[Cell], law: str) -> dict[int, list[FullLossRow]]:
+def starts(view: View, recipe: str, law: str = grids.U5) -> dict[int, list[FullLossRow]]:
+    """The rows of whole networks of a recipe on a law by depth, one per start."""
     found: dict[int, list[FullLossRow]] = {}
-    for cell in cells:
+    for cell in grids_full.by_recipe(recipe, view.scale, view.seed, law):
         for row in whole(view.rows(cell), law):
             found.setdefault(row.layers, []).append(row)
     return found

@@ -83,39 +83,20 @@ def shipped(law: str, scale: Scale, seed: int) -> list[Cell]:
     return [full_evaluation(config, cost=1.0 if scale == "quick" else 5.0)]
 
 
-def by_recipe(recipe: str, scale: Scale, seed: int) -> list[Cell]:
-    """The shipped networks on U(0,5) of a recipe, every start; empty where there are none.
+def by_recipe(recipe: str, scale: Scale, seed: int, law: str = grids.U5) -> list[Cell]:
+    """The shipped networks of a recipe on a law, every start; empty where there are none.
 
     "printed", "printed-gd++" and "printed-diag" are the paper's recipe for FULL, GD++ and DIAG, and
-    "from-diag" is FULL that started near DIAG.
+    "from-diag" is FULL that started near DIAG. Laws beside U(0,5) have "printed" alone.
     """
+    digest = RECIPE_DIGESTS.get(recipe) if law == grids.U5 else None
+    if recipe == "printed" and law in PRINTED_ELSEWHERE:
+        digest = PRINTED_ELSEWHERE[law][1]
+    if digest is None:
+        return []
     sequences = grids.size(scale).sequences
-    shared: dict[str, Any] = {
-        "recipe": recipe,
-        "noise": grids.U5,
-        "sequences": sequences,
-        "seed": seed,
-    }
-    if recipe not in RECIPE_DIGESTS:
-        return []
-    config = FullEvaluation(networks="every", weights=RECIPE_DIGESTS[recipe], **shared)
-    return [full_evaluation(config, cost=0.5)]
-
-
-def as_printed(law: str, scale: Scale, seed: int) -> list[Cell]:
-    """FULL by the paper's recipe on a law, every start; empty where no such network ships."""
-    if law == grids.U5:
-        return by_recipe("printed", scale, seed)
-    if law not in PRINTED_ELSEWHERE:
-        return []
-    config = FullEvaluation(
-        recipe="printed",
-        noise=law,
-        networks="every",
-        weights=PRINTED_ELSEWHERE[law][1],
-        sequences=grids.size(scale).sequences,
-        seed=seed,
-    )
+    shared: dict[str, Any] = {"recipe": recipe, "noise": law, "sequences": sequences, "seed": seed}
+    config = FullEvaluation(networks="every", weights=digest, **shared)
     return [full_evaluation(config, cost=0.5)]
 
 
@@ -198,7 +179,7 @@ def cells(scale: Scale, seed: int) -> Sequence[Cell]:
         grown(scale, seed),
         figure_4_starts(scale, seed),
         *(by_recipe(recipe, scale, seed) for recipe in ("printed", *MODELS)),
-        *(as_printed(law, scale, seed) for law in PRINTED_ELSEWHERE),
+        *(by_recipe("printed", scale, seed, law) for law in PRINTED_ELSEWHERE),
         ablated(scale, seed),
         structures(),
         heat_map(),

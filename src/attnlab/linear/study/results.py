@@ -73,11 +73,18 @@ def cells_of(model: str, law: str, view: View) -> list[Cell]:
     return grids.trained(model, law, view.scale, view.seed)
 
 
+def candidates(model: str, law: str, view: View) -> list[Cell]:
+    """The cells among whose networks the best is chosen: for FULL also those trained as printed."""
+    found = cells_of(model, law, view)
+    if model == "FULL":
+        found = found + grids_full.by_recipe("printed", view.scale, view.seed, law)
+    return found
+
+
 def rows_of(view: View, model: str, law: str) -> list[Any]:
-    """All rows of the best run at every depth; for FULL also of the paper's recipe as printed."""
+    """All rows of the best run at every depth."""
     chosen: dict[int, tuple[tuple[bool, float], list[Any]]] = {}
-    printed = grids_full.as_printed(law, view.scale, view.seed) if model == "FULL" else []
-    for cell in (*cells_of(model, law, view), *printed):
+    for cell in candidates(model, law, view):
         networks: dict[tuple[int, int], list[Any]] = {}
         for row in view.rows(cell):
             networks.setdefault((row.layers, getattr(row, "start", 0)), []).append(row)

@@ -1,12 +1,13 @@
 """Every statement of the paper in its order, Sections 1 to 5, with the claims that judge it.
 
-Source: Vladymyrov et al. (arXiv 2402.14180). Section 6 and the appendices are in
-`statements_experiments`.
+Source: Vladymyrov et al. (arXiv 2402.14180). Sections 6 and 7 are in
+`statements_experiments`, the appendices in `statements_appendix`.
 """
 
 from __future__ import annotations
 
 from attnlab.lab.study import Statement
+from attnlab.linear.study.statements_appendix import APPENDIX
 from attnlab.linear.study.statements_experiments import EXPERIMENTS
 
 DEFINITION = "A definition."
@@ -329,4 +330,4 @@ DIAGONAL = (
     ),
 )
 
-STATEMENTS = (*INTRODUCTION, *PRELIMINARIES, *STATE, *DIAGONAL, *EXPERIMENTS)
+STATEMENTS = (*INTRODUCTION, *PRELIMINARIES, *STATE, *DIAGONAL, *EXPERIMENTS, *APPENDIX)
