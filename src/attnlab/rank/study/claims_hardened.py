@@ -19,6 +19,7 @@ from attnlab.rank.study.results import (
     OF_ERROR,
     at_paper,
     beyond_scale,
+    error_times_norm,
     listed,
     longer,
     setting,
@@ -65,10 +66,7 @@ def _acts_like_hardmax(view: View) -> Judgement:
     stored = [cell for cell in every if panels.is_stored(view, cell)] or every[:1]
     rows = {cell.config.shape().heads: view.rows(cell) for cell in stored}
     verdict, seen = all_of([_judged(of_network) for of_network in rows.values()])
-    some, all_heads = (
-        ", ".join(str(cell.config.shape().heads) for cell in cells) for cells in (stored, every)
-    )
-    lacks = "" if stored == every else f"H = {some} of the statement's H = {all_heads}"
+    lacks = panels.lacking_heads(rows, [cell.config.shape().heads for cell in every])
     return Judgement(
         at_paper(view, verdict),
         "hardmax for softmax, range over seeds: "
@@ -83,13 +81,10 @@ def _acts_like_hardmax(view: View) -> Judgement:
 
 
 def _one_head(view: View) -> Judgement:
-    from attnlab.rank.theory.full_rank import softmax_limit
-
-    base = grids.PANELS[view.scale].base
-    cell = grids.encoder_cell(view.scale, view.seed, rank=base.d)
-    constant = softmax_limit(base.d, [0.0] * (base.N - 1))
+    d, constant = grids.PANELS[view.scale].base.d, error_times_norm(view)
+    cell = grids.encoder_cell(view.scale, view.seed, rank=d)
     found = [
-        (row.test, row.test_error / row.test, constant * math.sqrt(base.d) / row.median_norm)
+        (row.test, row.test_error / row.test, constant / row.median_norm)
         for row in view.rows(cell)
         if row.test is not None and row.median_norm is not None
     ]
@@ -105,7 +100,7 @@ def _one_head(view: View) -> Judgement:
         at_paper(view, verdict),
         f"held-out error {listed((test for test, *_ in found), 4)}; law "
         f"{listed((law for *_, law in found), 4)}; ratio {listed(ratios)}",
-        f"the law {constant:.2f} / c of Fact 1 for N − 1 points, c = ‖K Qᵀ‖ / √d",
+        f"the law {constant / math.sqrt(d):.2f} / c of Fact 1 for N − 1 points, c = ‖K Qᵀ‖ / √d",
         f"every seed within {OFF:g} of its law, our choice: the law is the leading order in 1 / c",
         longer(view),
         resolution=Resolution(allowed, OFF if off <= OFF else off, OF_ERROR),

@@ -43,8 +43,7 @@ def _full_rank(view: View, layers: int) -> tuple[dict[int, Cell], str]:
     d = grids.PANELS[view.scale].base.d
     known = panels.figure_1(view, (layers,), [d])
     heads = {cell.config.shape().heads: cell for cell in known.every}
-    some, every = (", ".join(map(str, H)) for H in (heads, grids.widths(d).values()))
-    return heads, f"H = {some} of the statement's H = {every}" if known.lacks else ""
+    return heads, panels.lacking_heads(heads, grids.widths(d).values())
 
 
 def _angles(view: View, cells: dict[int, Cell]) -> dict[int, list[float]]:

@@ -5,12 +5,12 @@ Beside Figure 2 of Amsel, Yehudai, Bruna (arXiv 2407.16153): one layer of full r
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from attnlab.drawing.chart_data import chart_data
 from attnlab.lab.study import Figure, View
 from attnlab.rank.study import grids, panels
+from attnlab.rank.study.results import error_times_norm
 
 if TYPE_CHECKING:
     from attnlab.lab.study import Drawn
@@ -21,24 +21,22 @@ HARDENED, MOVED = "with a hardmax", "answers move by"
 
 
 def _softness(view: View) -> Rows:
-    from attnlab.rank.theory.full_rank import softmax_limit
-
-    base = grids.PANELS[view.scale].base
-    constant = softmax_limit(base.d, [0.0] * (base.N - 1)) * math.sqrt(base.d)
+    constant, d = error_times_norm(view), grids.PANELS[view.scale].base.d
     found: Rows = []
-    for cell in panels.figure_1(view, (1,), [base.d]).every:
+    for cell in panels.figure_1(view, (1,), [d]).every:
         for row in view.rows(cell):
             if row.test is not None and row.median_norm:
-                at = {"heads": row.head_count, "seed": row.member, "norm": row.median_norm}
-                found.append({**at, "part": TRAINED, "error": row.test})
-                found.append({**at, "part": LAW, "error": constant / row.median_norm})
+                found += _points(row, {TRAINED: row.test, LAW: constant / row.median_norm})
     for cell in grids.hardened_heads(view.scale, view.seed):
         for row in view.rows(cell) if panels.is_stored(view, cell) else ():
             if row.hard is not None:
-                at = {"heads": row.head_count, "seed": row.member, "norm": row.median_norm}
-                found.append({**at, "part": HARDENED, "error": row.hard})
-                found.append({**at, "part": MOVED, "error": row.moved})
+                found += _points(row, {HARDENED: row.hard, MOVED: row.moved})
     return found
+
+
+def _points(row: Any, errors: dict[str, float]) -> Rows:
+    at = {"heads": row.head_count, "seed": row.member, "norm": row.median_norm}
+    return [{**at, "part": part, "error": error} for part, error in errors.items()]
 
 
 def _draw_softness(rows: Rows) -> Drawn:

@@ -97,6 +97,12 @@ def _lacks(found: Mapping[Key, Sequence[Cell]], count: int, ranks: Sequence[int]
     return f"{', '.join(named)} of the statement's {count} panel{'' if count == 1 else 's'}"
 
 
+def lacking_heads(known: Iterable[int], asked: Iterable[int]) -> str:
+    """Which numbers of heads there are of those of a statement; "" where none is missing."""
+    some, every = (", ".join(map(str, heads)) for heads in (known, asked))
+    return "" if some == every else f"H = {some} of the statement's H = {every}"
+
+
 def figure_1(
     view: View,
     depths: Sequence[int],

@@ -25,8 +25,8 @@ class HardenedRun(EncoderRun):
 class HardenedRow:
     """One seed, on held-out prompts; `moved` and `flat` are squared distances of answers.
 
-    Answers have length 1 about: a distance of 1 is as large as the answer itself. Numbers are None
-    where the member diverged.
+    An answer has a length of about 1, so that a distance of 1 is as large as the answer itself.
+    Numbers are None where the member diverged.
     """
 
     member: int

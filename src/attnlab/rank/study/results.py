@@ -145,6 +145,17 @@ def contrast(worse: Sequence[HeldOut], better: Sequence[HeldOut]) -> Contrast:
     return Contrast(min(worse, key=lambda one: one.best), max(better, key=lambda one: one.worst))
 
 
+def error_times_norm(view: View) -> float:
+    """The error of a softmax head −c I times its norm c √d, to leading order in 1 / c (Fact 1).
+
+    The others among N points are N − 1.
+    """
+    from attnlab.rank.theory.full_rank import softmax_limit
+
+    base = grids.PANELS[view.scale].base
+    return softmax_limit(base.d, [0.0] * (base.N - 1)) * math.sqrt(base.d)
+
+
 def setting(view: View, cells: Sequence[Cell], lacks: str = "") -> dict[str, Any]:
     """Grade of evidence from these encoders, and all that differs from the paper's.
 
