@@ -10,7 +10,7 @@ encodings. A beginning such as `N256` names all that begin so; without names all
 `tune` times attention on 256 points alone for several divisions of its work, and `plain` runs the
 panels without the kernels at the end. For every panel the attention of two sequences is compared
 with plain float32; then come the time of a training step, the least time that its operations, bytes
-and exponentials take at the card's printed rates, the share of that which is reached, the share at
+and exponentials take at the best rates of an H200, the share of that which is reached, the share at
 the rates of a large product and a copy in the same run, memory, and the hours of the panel's
 training. What does not compile is one line, and the rest goes on. Without
 a GPU the sizes are tiny and the kernels are interpreted, to try the file.
@@ -48,8 +48,7 @@ RANKS = (1, 8, 64) if ON_GPU else (1, 8, 16)
 WIDTHS, LENGTHS, DEPTHS = ((8, 64), (256, 64, 4), (1, 3, 5)) if ON_GPU else ((2,), (64,), (1,))
 ENCODED = [(encoding, layers) for encoding in ("additive", "concatenated") for layers in (1, 3)]
 WORKERS = max(2, os.cpu_count() or 2)
-# An H200's printed rates: bfloat16 products without the losses of power, memory, exponentials.
-EXPONENTIALS = 132 * 16 * 1.98e9
+EXPONENTIALS = 132 * 16 * 1.98e9  # of an H200 per second
 
 
 class Rates(NamedTuple):
@@ -59,7 +58,8 @@ class Rates(NamedTuple):
     moved: float
 
 
-PRINTED = Rates(790e12, 4.8e12)
+# Of an H200: about the best that a large product was seen to do, and the printed bandwidth.
+BEST = Rates(790e12, 4.8e12)
 
 
 @functools.cache
@@ -115,7 +115,7 @@ def line(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
-def floor_of(panel: Panel, rates: Rates = PRINTED) -> tuple[float, float, float]:
+def floor_of(panel: Panel, rates: Rates = BEST) -> tuple[float, float, float]:
     """(least seconds, operations, exponentials) of one step of the population.
 
     Every product takes the longer of its operations and its bytes, attention also the time of one
